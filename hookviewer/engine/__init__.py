@@ -1,0 +1,1 @@
+"""The headless core: torch only, never Qt."""

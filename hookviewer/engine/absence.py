@@ -1,0 +1,17 @@
+"""The names of what a run could not record, and why."""
+
+NOT_CALLED = "not called"
+STOPPED = "not run (stopped)"
+NO_PATH = "no path to the target"
+WITHOUT_GRADIENT = "computed without gradient"
+FORWARD_ONLY = "forward only"
+FROZEN = "frozen"
+NO_DATA = "no data (meta)"
+UNINITIALISED = "uninitialised (lazy)"
+CONTAINER = "container"
+NO_TENSORS = "no tensors"
+
+
+def not_differentiable(dtype: object) -> str:
+    """Return the absence of a gradient of whole numbers, truth values and the like."""
+    return f"not differentiable ({str(dtype).removeprefix('torch.')})"

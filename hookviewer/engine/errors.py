@@ -1,0 +1,41 @@
+"""Errors a user can act on; everything else is a bug and is left to crash."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hookviewer.engine.run import Run
+
+
+class HookviewerError(Exception):
+    """Base of all errors whose text is meant for the user."""
+
+
+class UnknownPathError(HookviewerError, KeyError):
+    """A path names no node of this model, or none that the run recorded."""
+
+    def __init__(self, path: str, known: Iterable[str], where: str = "This model") -> None:
+        near = get_close_matches(path, [name for name in known if name], n=3, cutoff=0.5)
+        hint = f" Near it: {', '.join(near)}." if near else ""
+        super().__init__(f"{where} has no node '{path}'.{hint}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would put quotes around the sentence
+
+
+class TargetError(HookviewerError):
+    """The target cannot be computed from what the model returned."""
+
+
+class CannotRunError(HookviewerError):
+    """The model cannot be run at all, as it is."""
+
+
+class ForwardError(HookviewerError):
+    """The model's own code raised; what was captured before is in ``run``."""
+
+    def __init__(self, sentence: str, path: str | None, run: "Run") -> None:
+        super().__init__(sentence)
+        self.path = path
+        self.run = run

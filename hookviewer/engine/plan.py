@@ -1,0 +1,83 @@
+"""What one run shall do, decided in full before it starts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Target = Callable[[Any], "Tensor"]
+"""Turns the model's output into the scalar that is differentiated."""
+
+
+class Quantity(StrEnum):
+    """What can be recorded at a node."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    GRAD_INPUT = "grad_input"
+    GRAD_OUTPUT = "grad_output"
+    PARAMETER = "parameter"
+    PARAMETER_GRADIENT = "parameter_gradient"
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether it needs a backward pass."""
+        return self in _GRADIENTS
+
+
+_GRADIENTS = frozenset(
+    {Quantity.GRAD_INPUT, Quantity.GRAD_OUTPUT, Quantity.PARAMETER_GRADIENT}
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Tap:
+    """A wish to record one quantity at one path."""
+
+    path: str
+    quantity: Quantity
+
+
+class Inputs:
+    """What the model is called with: positional and keyword arguments."""
+
+    __slots__ = ("args", "kwargs")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args: tuple[Any, ...] = args
+        self.kwargs: Mapping[str, Any] = kwargs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The complete, immutable description of one run.
+
+    Attributes:
+        taps: What is to be recorded.
+        inputs: What the model is called with.
+        target: The scalar whose gradients are recorded; None runs forward only.
+        train: Whether modules are in train mode for this run; eval otherwise.
+        seed: Seed of all random numbers of the run; None goes on from the present state.
+        survey: Whether to note the shapes of every module's output too. Copies nothing.
+        class_names: The names along the output's class axis, for ``Run.top``.
+    """
+
+    taps: frozenset[Tap]
+    inputs: Inputs
+    target: Target | None = None
+    train: bool = False
+    seed: int | None = None
+    survey: bool = False
+    class_names: tuple[str, ...] = ()
+
+    @property
+    def needs_backward(self) -> bool:
+        """Whether there is a gradient to record and a target to take it from."""
+        return self.target is not None and any(tap.quantity.is_gradient for tap in self.taps)
+
+    def paths(self, *quantities: Quantity) -> frozenset[str]:
+        """Return the paths tapped for any of ``quantities``."""
+        return frozenset(tap.path for tap in self.taps if tap.quantity in quantities)
