@@ -5,8 +5,9 @@ its kind, decorated with the registry, and one line in that folder's ``__init__`
 """
 
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.errors import HookviewerError
 from hookviewer.engine.plan import Target
 
@@ -48,4 +49,8 @@ class Registry(Generic[T]):
         return iter(self._items)
 
 
+Source = Callable[[str, CancelToken], Any]
+"""Turns a spec into a ``LoadedModel``, or into None when it is of another kind."""
+
+sources: Registry[Source] = Registry("source")
 targets: Registry[Callable[..., Target]] = Registry("target")

@@ -9,7 +9,13 @@ if TYPE_CHECKING:
 
 
 class HookviewerError(Exception):
-    """Base of all errors whose text is meant for the user."""
+    """Base of all errors whose text is meant for the user.
+
+    Attributes:
+        details: More for those who want to look deeper, as a traceback; may be empty.
+    """
+
+    details: str = ""
 
 
 class UnknownPathError(HookviewerError, KeyError):
@@ -35,7 +41,8 @@ class CannotRunError(HookviewerError):
 class ForwardError(HookviewerError):
     """The model's own code raised; what was captured before is in ``run``."""
 
-    def __init__(self, sentence: str, path: str | None, run: "Run") -> None:
+    def __init__(self, sentence: str, path: str | None, run: "Run", details: str) -> None:
         super().__init__(sentence)
+        self.details = details
         self.path = path
         self.run = run

@@ -27,10 +27,14 @@ class Quantity(StrEnum):
         """Whether it needs a backward pass."""
         return self in _GRADIENTS
 
+    @property
+    def is_of_parameters(self) -> bool:
+        """Whether it belongs to a module's parameters, not to its calls."""
+        return self in _OF_PARAMETERS
 
-_GRADIENTS = frozenset(
-    {Quantity.GRAD_INPUT, Quantity.GRAD_OUTPUT, Quantity.PARAMETER_GRADIENT}
-)
+
+_GRADIENTS = frozenset({Quantity.GRAD_INPUT, Quantity.GRAD_OUTPUT, Quantity.PARAMETER_GRADIENT})
+_OF_PARAMETERS = frozenset({Quantity.PARAMETER, Quantity.PARAMETER_GRADIENT})
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -40,7 +40,7 @@ class Run:
     """
 
     taps: frozenset[Tap]
-    output: Any = field(repr=False)
+    output: Any = field(default=None, repr=False)
     score: float | None = None
     captures: tuple[Capture, ...] = ()
     absences: Absences = field(default_factory=dict)
@@ -69,8 +69,10 @@ class Run:
         ):
             return None
         for key, reason in self.absences.items():
-            if key[0] == tap and (None in (call, key[1]) or call == key[1]) and (
-                None in (leaf, key[2]) or leaf == key[2]
+            if (
+                key[0] == tap
+                and (None in (call, key[1]) or call == key[1])
+                and (None in (leaf, key[2]) or leaf == key[2])
             ):
                 return reason
         if quantity.is_gradient and self.score is None:
@@ -128,7 +130,9 @@ class NodeRecord:
     @property
     def calls(self) -> tuple[CallRecord, ...]:
         """One record per call of the node in this run."""
-        found = [c for c in self.run.captures if c.tap.path == self.path and _is_per_call(c)]
+        found = [
+            c for c in self.run.captures if c.tap.path == self.path and c.tap.quantity in _PER_CALL
+        ]
         count = max((capture.call + 1 for capture in found), default=0)
         return tuple(
             CallRecord(
@@ -173,8 +177,7 @@ class NodeRecord:
     def absence(self, quantity: str, call: int = 0, leaf: str | None = None) -> str | None:
         """Return why ``quantity`` was not recorded, or None when it was."""
         wanted = Quantity(quantity)
-        per_call = wanted in _PER_CALL
-        return self.run.absence(wanted, self.path, call if per_call else None, leaf)
+        return self.run.absence(wanted, self.path, None if wanted.is_of_parameters else call, leaf)
 
     def _only(self, quantity: Quantity) -> "Tensor | None":
         found = [c for c in self.run.of(quantity, self.path) if c.call == 0]
@@ -185,10 +188,6 @@ class NodeRecord:
 
 
 _PER_CALL = (Quantity.INPUT, Quantity.OUTPUT, Quantity.GRAD_INPUT, Quantity.GRAD_OUTPUT)
-
-
-def _is_per_call(capture: Capture) -> bool:
-    return capture.tap.quantity in _PER_CALL
 
 
 def _by_leaf(captures: Iterable[Capture]) -> Mapping[str, "Tensor"]:

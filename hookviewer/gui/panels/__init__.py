@@ -1,0 +1,1 @@
+"""Panels: one file for each way of looking at a capture."""

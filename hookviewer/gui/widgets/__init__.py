@@ -1,0 +1,1 @@
+"""Widgets that know pixels and tiles, not layers or gradients."""

@@ -1,0 +1,129 @@
+"""Carry out a plan."""
+
+import copy
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hookviewer.engine.cancel import CancelToken
+from hookviewer.engine.errors import CannotRunError, TargetError
+from hookviewer.engine.explain import explain
+from hookviewer.engine.failure import forward_error
+from hookviewer.engine.leaves import map_leaves
+from hookviewer.engine.paths import Paths, is_uninitialised, own_tensors
+from hookviewer.engine.plan import Plan, Quantity, Tap
+from hookviewer.engine.recorder import Recorder
+from hookviewer.engine.run import Run, Timings
+from hookviewer.engine.state import preserved
+
+
+def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = None) -> Run:
+    """Run ``plan`` on ``model`` and return what its taps saw.
+
+    Call it from any one thread; hooks fire in that thread. Whatever happens, the model comes back
+    as it was: no hook, no ``.grad``, no mode, no buffer and no random state is changed.
+
+    Raises:
+        UnknownPathError: A tap's path names no node of this model.
+        CannotRunError: The model has no data to compute with.
+        ForwardError: The model's own code raised; what was captured before is in its ``run``.
+        TargetError: The target is no scalar of this model's output.
+        Cancelled: ``token`` asked the run to stop.
+    """
+    token = token or CancelToken()
+    model = _runnable(model)
+    paths = Paths(model)
+    for tap in plan.taps:
+        paths.check(tap.path)
+    with (
+        torch.inference_mode(mode=False),
+        torch.enable_grad(),
+        preserved(model, train=plan.train, seed=plan.seed),
+        Recorder(paths, plan, token) as recorder,
+    ):
+        token.check()
+        inputs = recorder.feed(plan.inputs, _device(model))
+        started = time.perf_counter()
+        try:
+            output = model(*inputs.args, **inputs.kwargs)
+        except Exception as error:  # whatever the model's code raises, the user reads where
+            run = _recorded(paths, plan, recorder)
+            raise forward_error(error, paths, run) from None
+        forward = time.perf_counter() - started
+        recorder.end_forward(_parameters(paths, plan))
+        score, backward = _differentiate(plan, recorder, output)
+    return replace(
+        _recorded(paths, plan, recorder),
+        output=map_leaves(output, lambda _, tensor: tensor.detach().clone()),
+        score=score,
+        timings=Timings(forward, backward),
+    )
+
+
+def _differentiate(
+    plan: Plan, recorder: Recorder, output: Any
+) -> tuple[float | None, float | None]:
+    if plan.target is None:
+        return None, None
+    score = plan.target(output)
+    if not isinstance(score, Tensor) or score.numel() != 1:
+        raise TargetError("The target must give one number; choose one class or a sum.")
+    if not plan.needs_backward:
+        return score.item(), None
+    started = time.perf_counter()
+    recorder.differentiate(score.reshape(()))
+    return score.item(), time.perf_counter() - started
+
+
+def _runnable(model: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``model``, or a copy of a lazy one, so that looking does not initialise it."""
+    if not isinstance(model, nn.Module):
+        return model
+    tensors = [*model.parameters(), *model.buffers()]
+    if any(tensor.is_meta for tensor in tensors):
+        raise CannotRunError(
+            "This model is on the meta device: it has shapes but no numbers. Load weights into it."
+        )
+    return copy.deepcopy(model) if any(map(is_uninitialised, tensors)) else model
+
+
+def _device(model: Callable[..., Any]) -> torch.device | None:
+    first = next(model.parameters(), None) if isinstance(model, nn.Module) else None
+    return None if first is None else first.device
+
+
+def _parameters(paths: Paths, plan: Plan) -> Mapping[Tap, Mapping[str, Tensor]]:
+    """Return the parameters and buffers that are tapped, by tap and name."""
+    found: dict[Tap, Mapping[str, Tensor]] = {}
+    for tap in plan.taps:
+        owner = paths.owner(tap.path)
+        if owner is not None:  # a parameter's own value is its output
+            module, name = paths.modules[owner[0]], owner[1]
+            if tap.quantity not in (Quantity.INPUT, Quantity.GRAD_INPUT):
+                found[tap] = {name: own_tensors(module)[name]}
+        elif tap.quantity.is_of_parameters and tap.path in paths.modules:
+            own = own_tensors(paths.modules[tap.path])
+            found[tap] = {
+                name: tensor for name, tensor in own.items() if not is_uninitialised(tensor)
+            }
+    return found
+
+
+def _recorded(paths: Paths, plan: Plan, recorder: Recorder) -> Run:
+    """Return the run as far as the recorder knows it."""
+    collection = recorder.collection
+    absences = dict(collection.absences)
+    for tap in plan.taps:
+        if not collection.mentions(tap):
+            absences[tap, None, None] = explain(paths, plan, tap, recorder.was_called(tap.path))
+    return Run(
+        taps=plan.taps,
+        captures=tuple(sorted(collection.captures, key=lambda capture: capture.call)),
+        absences=absences,
+        shapes=recorder.shapes,
+        class_names=plan.class_names,
+    )

@@ -1,0 +1,92 @@
+"""Read the autograd graph: edges, the nodes behind a score, the nodes of one module call."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
+
+_ACCUMULATE_GRAD = 2**64 - 1
+"""The sequence number of the nodes that end in a leaf tensor."""
+
+
+def next_sequence_number() -> int:
+    """Return the number that the next graph node of this thread will get."""
+    return int(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+
+
+def edge_key(edge: GradientEdge) -> tuple[Node, int]:
+    """Return what identifies the value behind ``edge``."""
+    return edge.node, edge.output_nr
+
+
+def edge_of(tensor: Tensor) -> GradientEdge | None:
+    """Return where the gradient of ``tensor``, as it is now, will arrive; None without a graph."""
+    return get_gradient_edge(tensor) if tensor.requires_grad else None
+
+
+def nodes_behind(score: Tensor) -> Iterator[Node]:
+    """Yield every node that a backward pass from ``score`` may visit, leaf tensors' left out."""
+    yield from _walk([score.grad_fn], 0)
+
+
+def ways_in(
+    roots: Iterable[Node], since: int, edges: Mapping[str, GradientEdge]
+) -> Iterator[tuple[Node, dict[int, str]]]:
+    """Yield the nodes that hand a gradient to ``edges``, and at which of their outputs.
+
+    Only nodes made after sequence number ``since`` are looked at, those of one call, so that what
+    flows around the call is not counted. Each item is (node, {output index: leaf}).
+    """
+    leaf_of = {edge_key(edge): leaf for leaf, edge in edges.items()}
+    for node in _walk(roots, since):
+        hits = {
+            index: leaf_of[key] for index, key in enumerate(node.next_functions) if key in leaf_of
+        }
+        if hits:
+            yield node, hits
+
+
+def _walk(roots: Iterable[Any], since: int) -> Iterator[Node]:
+    seen: set[Node] = set()
+    waiting = [node for node in roots if node is not None]
+    while waiting:
+        node = waiting.pop()
+        if node in seen or not since <= node._sequence_nr() < _ACCUMULATE_GRAD:
+            continue
+        seen.add(node)
+        yield node
+        waiting.extend(below for below, _ in node.next_functions if below is not None)
+
+
+def as_root(tensor: Tensor) -> Tensor:
+    """Let ``tensor`` receive gradients from here on, where it has no graph yet, and return it.
+
+    It stays the same object. A tensor computed without gradient mode, or a view, cannot be made a
+    root and comes back as it is.
+    """
+    if tensor.requires_grad or not torch.is_grad_enabled():
+        return tensor
+    if tensor.is_inference() or tensor._is_view():
+        return tensor
+    anchor = torch.zeros((), dtype=tensor.dtype, device=tensor.device, requires_grad=True)
+    rooted: Tensor = _Root.apply(tensor, anchor)
+    return rooted
+
+
+class _Root(torch.autograd.Function):
+    """The identity on its first argument.
+
+    Marking it dirty, as an in-place operation would, makes autograd put the graph behind the
+    tensor itself; in-place operations may follow, which a fresh leaf would refuse.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, _anchor: Tensor) -> Tensor:
+        ctx.mark_dirty(tensor)
+        return tensor
+
+    @staticmethod
+    def backward(_ctx: Any, *gradients: Any) -> Any:
+        return gradients[0], None

@@ -1,0 +1,114 @@
+"""Find modules, parameters and buffers by path, and describe a model as a tree of Nodes."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+
+from hookviewer.engine.errors import UnknownPathError
+from hookviewer.engine.node import Node, NodeKind
+
+
+class Paths:
+    """The modules and tensors of one model, by path; shared ones under each of their paths.
+
+    Any callable has at least a root; only an ``nn.Module`` has anything below it.
+    """
+
+    def __init__(self, model: Callable[..., Any]) -> None:
+        self.modules: dict[str, nn.Module] = {}
+        if isinstance(model, nn.Module):
+            named = model.named_modules(remove_duplicate=False)
+            self.modules = {_escaped(path): module for path, module in named}
+
+    def by_module(self) -> dict[nn.Module, list[str]]:
+        """Return every module once, with all its paths."""
+        found: dict[nn.Module, list[str]] = {}
+        for path, module in self.modules.items():
+            found.setdefault(module, []).append(path)
+        return found
+
+    def owner(self, path: str) -> tuple[str, str] | None:
+        """Return (module path, name) of the parameter or buffer at ``path``, or None."""
+        owner, _, name = path.rpartition(".")
+        module = self.modules.get(owner)
+        if module is None or name not in own_tensors(module):
+            return None
+        return owner, name
+
+    def check(self, path: str) -> None:
+        """Raise ``UnknownPathError`` unless ``path`` names a node; inputs always may."""
+        if path.startswith("input:") or path in self.modules or path == "" or self.owner(path):
+            return
+        raise UnknownPathError(path, self.modules)
+
+
+def own_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Return the parameters and buffers that belong to ``module`` itself, by name."""
+    own = {**module._parameters, **module._buffers}
+    return {name: tensor for name, tensor in own.items() if tensor is not None}
+
+
+def is_uninitialised(tensor: Tensor) -> bool:
+    """Whether ``tensor`` belongs to a lazy module and has no shape yet."""
+    return isinstance(tensor, UninitializedParameter | UninitializedBuffer)
+
+
+def is_container(module: nn.Module) -> bool:
+    """Whether ``module`` only holds others and cannot be called, as ``ModuleList``."""
+    return type(module).forward is nn.Module.forward
+
+
+def build_tree(model: Callable[..., Any]) -> Node:
+    """Describe ``model`` and everything below it; a shared module stands at each of its paths."""
+    if not isinstance(model, nn.Module):
+        name = getattr(model, "__name__", type(model).__name__)
+        return Node("", name, NodeKind.MODULE, "function")
+    modules = Paths(model).modules
+    below: dict[str, list[str]] = {path: [] for path in modules}
+    for path in modules:
+        if path:
+            below[_parent(path)].append(path)
+    built: dict[str, Node] = {}
+    for path in reversed(modules):  # children come after their parents
+        built[path] = _module_node(path, modules, [built[child] for child in below[path]])
+    return built[""]
+
+
+def _module_node(path: str, modules: dict[str, nn.Module], children: list[Node]) -> Node:
+    module = modules[path]
+    parameters = {id(p): p for p in module.parameters() if not is_uninitialised(p)}
+    return Node(
+        path=path,
+        name=path.rpartition(".")[2] or type(module).__name__,
+        kind=NodeKind.MODULE,
+        type_name=type(module).__name__,
+        parameter_count=sum(p.numel() for p in parameters.values()),
+        is_container=is_container(module),
+        children=(*children, *_tensor_nodes(path, module)),
+    )
+
+
+def _tensor_nodes(owner: str, module: nn.Module) -> Iterator[Node]:
+    for name, tensor in own_tensors(module).items():
+        lazy = is_uninitialised(tensor)
+        is_parameter = name in module._parameters
+        yield Node(
+            path=f"{owner}.{name}" if owner else name,
+            name=name,
+            kind=NodeKind.PARAMETER if is_parameter else NodeKind.BUFFER,
+            type_name=str(tensor.dtype).removeprefix("torch."),
+            parameter_count=tensor.numel() if is_parameter and not lazy else 0,
+            shape=None if lazy else tuple(tensor.shape),
+        )
+
+
+def _parent(path: str) -> str:
+    return path.rpartition(".")[0]  # torch refuses dots in the names of modules
+
+
+def _escaped(path: str) -> str:
+    for character in "\\/:":
+        path = path.replace(character, f"\\{character}")
+    return path
