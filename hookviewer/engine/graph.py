@@ -33,19 +33,20 @@ def nodes_behind(score: Tensor) -> Iterator[Node]:
 
 def ways_in(
     roots: Iterable[Node], since: int, edges: Mapping[str, GradientEdge]
-) -> Iterator[tuple[Node, dict[int, str]]]:
-    """Yield the nodes that hand a gradient to ``edges``, and at which of their outputs.
+) -> Iterator[tuple[Node, int, list[str]]]:
+    """Yield where a gradient is handed to ``edges``: (node, output index of the node, leaves).
 
     Only nodes made after sequence number ``since`` are looked at, those of one call, so that what
-    flows around the call is not counted. Each item is (node, {output index: leaf}).
+    flows around the call is not counted. A tensor that was passed in several times has several
+    leaves, and the graph cannot tell them apart: each of them gets all that flows to the tensor.
     """
-    leaf_of = {edge_key(edge): leaf for leaf, edge in edges.items()}
+    leaves_of: dict[tuple[Node, int], list[str]] = {}
+    for leaf, edge in edges.items():
+        leaves_of.setdefault(edge_key(edge), []).append(leaf)
     for node in _walk(roots, since):
-        hits = {
-            index: leaf_of[key] for index, key in enumerate(node.next_functions) if key in leaf_of
-        }
-        if hits:
-            yield node, hits
+        for index, key in enumerate(node.next_functions):
+            if key in leaves_of:
+                yield node, index, leaves_of[key]
 
 
 def _walk(roots: Iterable[Any], since: int) -> Iterator[Node]:

@@ -158,8 +158,10 @@ class Recorder:
 
     def _hook_graph(self, hooks: ExitStack, score: Tensor, passed: dict[Place, Tensor]) -> None:
         for through in self._through:
-            for node, hits in ways_in(through.roots, through.since, through.input_edges):
-                add = partial(_add_passed, passed, through, hits)
+            edges = through.input_edges
+            for node, index, leaves_there in ways_in(through.roots, through.since, edges):
+                places = [through.place(leaf) for leaf in leaves_there]
+                add = partial(_add_passed, passed, places, index)
                 hooks.callback(node.register_hook(add).remove)
         for node in nodes_behind(score):
             hooks.callback(node.register_prehook(self._check).remove)
@@ -289,12 +291,12 @@ def _without_view(_leaf: str, tensor: Tensor) -> Tensor:
 
 def _add_passed(
     passed: dict[Place, Tensor],
-    through: _Through,
-    hits: Mapping[int, str],
+    places: list[Place],
+    index: int,
     gradients: tuple[Tensor | None, ...],
     _arrived: object,
 ) -> None:
-    for index, leaf in hits.items():
-        gradient, place = gradients[index], through.place(leaf)
-        if gradient is not None:
+    gradient = gradients[index]
+    if gradient is not None:
+        for place in places:
             passed[place] = passed[place] + gradient if place in passed else gradient
