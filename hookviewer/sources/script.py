@@ -1,0 +1,90 @@
+"""A model from a function in a Python file."""
+
+import ast
+import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from hookviewer.engine.cancel import CancelToken
+from hookviewer.engine.errors import HookviewerError
+from hookviewer.extension import sources
+from hookviewer.preprocessing import Preprocessing
+from hookviewer.sources.arguments import parse
+from hookviewer.sources.factory import failure, make_model
+from hookviewer.sources.importing import SCRIPT_PREFIX, importable
+from hookviewer.sources.loaded import LoadedModel
+
+# The file ends at the first ".py" before a colon, a question mark or the end: a drive letter and
+# a question mark in a folder's name belong to the file.
+_SPEC = re.compile(r"(?P<file>.+?\.py)(?::(?P<factory>[\w.]*))?(?:\?(?P<query>.*))?", re.DOTALL)
+
+
+@sources.register("script")
+def load_script(spec: str, token: CancelToken) -> LoadedModel | None:
+    """Run ``script.py`` and call its ``factory``: ``script.py:factory?key=value``.
+
+    The script's own folder is importable meanwhile, as it is when Python runs the script.
+    """
+    match = _SPEC.fullmatch(spec)
+    if match is None:
+        return None
+    file = Path(match["file"])
+    if not file.is_file():
+        raise HookviewerError(f"There is no file '{file}'.")
+    if not match["factory"]:
+        raise HookviewerError(_ask_for_factory(file))
+    arguments = parse(match["query"] or "")
+    token.check()
+    with importable(file.resolve().parent):
+        module = _run(file.resolve())
+        token.check()
+        model = make_model(module, match["factory"], arguments, file.name)
+    return LoadedModel(
+        spec=spec,
+        title=file.name + spec.removeprefix(match["file"]),
+        model=model,
+        preprocessing=Preprocessing.for_model(model),
+        weights=f"weights as {match['factory']} in {file.name} made them",
+    )
+
+
+def _run(file: Path) -> ModuleType:
+    """Run ``file`` as a module of its own, which stays in ``sys.modules`` for pickle's sake."""
+    name = base = SCRIPT_PREFIX + re.sub(r"\W", "_", file.stem)
+    number = 1
+    while name in sys.modules:
+        number += 1
+        name = f"{base}_{number}"
+    spec = spec_from_file_location(name, file)
+    if spec is None:
+        raise HookviewerError(f"'{file.name}' cannot be run as Python.")
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up while they are made
+    try:
+        # Not spec.loader: it may run the cached code of an earlier version, and writes a cache.
+        exec(compile(file.read_bytes(), file, "exec", dont_inherit=True), vars(module))
+    except (Exception, SystemExit) as error:  # the user's own code
+        del sys.modules[name]
+        raise failure(f"Running {file.name}", error, file.parent) from error
+    return module
+
+
+def _ask_for_factory(file: Path) -> str:
+    """Return a sentence that asks for ``:factory``, with what the file offers; runs nothing."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        return f"'{file.name}' is not valid Python: {error}."
+    found = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    ]
+    if not found:
+        return f"Add the function that makes the model, '{file.name}:name'; the file has none."
+    return (
+        f"Add the function or class that makes the model, '{file.name}:{found[0]}'; "
+        f"the file has: {', '.join(found)}."
+    )
