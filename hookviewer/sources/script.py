@@ -71,19 +71,26 @@ def _run(file: Path) -> ModuleType:
     return module
 
 
-def _ask_for_factory(file: Path) -> str:
-    """Return a sentence that asks for ``:factory``, with what the file offers; runs nothing."""
+def candidates(file: Path) -> list[str]:
+    """Return the functions and classes of a Python file that could make a model; runs nothing."""
     try:
         tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError) as error:
-        return f"'{file.name}' is not valid Python: {error}."
-    found = [
+    except (OSError, SyntaxError, ValueError):
+        return []
+    return [
         node.name
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
     ]
+
+
+def _ask_for_factory(file: Path) -> str:
+    """Return a sentence that asks for ``:factory``, with what the file offers."""
+    found = candidates(file)
     if not found:
-        return f"Add the function that makes the model, '{file.name}:name'; the file has none."
+        return (
+            f"Add the function that makes the model, '{file.name}:name'; none is found in the file."
+        )
     return (
         f"Add the function or class that makes the model, '{file.name}:{found[0]}'; "
         f"the file has: {', '.join(found)}."

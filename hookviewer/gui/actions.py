@@ -1,0 +1,107 @@
+"""Everything a user can do from a menu, as rows of a table."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QMenu, QStyle
+
+Actions = dict[str, QAction]
+_Pixmap = QStyle.StandardPixmap
+
+
+class MenuName(StrEnum):
+    """The menus, from left to right."""
+
+    FILE = "file"
+    RUN = "run"
+    VIEW = "view"
+    HELP = "help"
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """One action. ``name`` finds its function; ``checkable`` ones are switches."""
+
+    name: str
+    menu: MenuName
+    text: str
+    shortcut: str = ""
+    icon: QStyle.StandardPixmap | None = None
+    checkable: bool = False
+
+
+def menu_titles() -> dict[MenuName, str]:
+    """Return the titles of the menus, translated."""
+    return {
+        MenuName.FILE: _tr("&File"),
+        MenuName.RUN: _tr("&Run"),
+        MenuName.VIEW: _tr("&View"),
+        MenuName.HELP: _tr("&Help"),
+    }
+
+
+def action_rows() -> tuple[ActionRow, ...]:
+    """Return the table, translated."""
+    file, run, view, info = MenuName
+    return (
+        ActionRow("open_model", file, _tr("Open &model …"), "Ctrl+O", _Pixmap.SP_DirOpenIcon),
+        ActionRow("open_input", file, _tr("Open &input …"), "Ctrl+I", _Pixmap.SP_FileIcon),
+        ActionRow("save_screenshot", file, _tr("&Save a picture of the window …"), "Ctrl+S"),
+        ActionRow("quit", file, _tr("&Quit"), "Ctrl+Q"),
+        ActionRow("run", run, _tr("&Run"), "F5", _Pixmap.SP_MediaPlay),
+        ActionRow("stop", run, _tr("&Stop"), "Esc", _Pixmap.SP_MediaStop),
+        ActionRow("find_node", view, _tr("&Find a node"), "Ctrl+F"),
+        ActionRow("fit", view, _tr("Fit the &pictures"), "Ctrl+0"),
+        ActionRow("dark", view, _tr("&Dark theme"), "Ctrl+D", checkable=True),
+        ActionRow("reset_layout", view, _tr("Reset &layout")),
+        ActionRow("keys", info, _tr("&Keyboard and mouse"), "F1"),
+        ActionRow("about", info, _tr("&About hookviewer")),
+    )
+
+
+def build_actions(window: QMainWindow, functions: Mapping[str, Callable[..., Any]]) -> Actions:
+    """Fill the window's menu bar from the table and return the actions by name.
+
+    Args:
+        window: Gets the menus.
+        functions: What each action calls; switches hand their new state on.
+    """
+    menus: dict[MenuName, QMenu] = {}
+    for name, title in menu_titles().items():
+        menus[name] = window.menuBar().addMenu(title)
+        menus[name].setObjectName(name)
+    actions: Actions = {}
+    for row in action_rows():
+        action = QAction(row.text, window)
+        action.setObjectName(row.name)
+        action.setShortcut(QKeySequence(row.shortcut))
+        action.setCheckable(row.checkable)
+        if row.icon is not None:
+            action.setIcon(window.style().standardIcon(row.icon))
+        _connect(action, functions[row.name], with_state=row.checkable)
+        menus[row.menu].addAction(action)
+        actions[row.name] = action
+    return actions
+
+
+def add_to_menu(window: QMainWindow, menu: MenuName, actions: Iterable[QAction]) -> None:
+    """Append ``actions`` to one of the menus, behind a line."""
+    found = window.menuBar().findChild(QMenu, menu)
+    if isinstance(found, QMenu):
+        found.addSeparator()
+        found.addActions(list(actions))
+
+
+def _connect(action: QAction, function: Callable[..., Any], *, with_state: bool) -> None:
+    if with_state:
+        action.toggled.connect(function)
+    else:
+        action.triggered.connect(lambda _checked=False: function())
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("actions", text)

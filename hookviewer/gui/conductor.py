@@ -1,0 +1,149 @@
+"""Turn what the user wishes into tasks for the model worker, and their answers into state."""
+
+from functools import partial
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from hookviewer.engine.absence import STOPPED
+from hookviewer.engine.errors import HookviewerError, UnknownPathError
+from hookviewer.engine.node import Node
+from hookviewer.engine.plan import Plan
+from hookviewer.engine.run import Run
+from hookviewer.gui import model_tasks
+from hookviewer.gui.dispatcher import Dispatcher
+from hookviewer.gui.model_tasks import OpenedModel, Outcome
+from hookviewer.gui.workspace import Workspace
+from hookviewer.inputs import LoadedInput
+
+MODEL, INPUT, RUN = "model", "input", "run"
+
+
+class Conductor(QObject):
+    """Lives in the GUI thread. Whatever the workspace plans is run; only the newest plan counts."""
+
+    stage_changed = Signal(str)
+    """What is being done now, for the status bar."""
+    surroundings_found = Signal(object)
+    failed = Signal(object)
+    """An exception; a HookviewerError is for the user, anything else is a bug."""
+    succeeded = Signal()
+    settled = Signal()
+    """Nothing is under way any more."""
+
+    def __init__(self, workspace: Workspace, models: Dispatcher, parent: QObject) -> None:
+        super().__init__(parent)
+        self._workspace, self._models = workspace, models
+        self._device, self._input_spec, self._path = "cpu", "demo", ""
+        self._plan: Plan | None = None
+        self._soon = QTimer(self, singleShot=True, interval=0)
+        self._soon.timeout.connect(self.run)
+        workspace.plan_changed.connect(self._on_plan_changed)
+        models.busy_changed.connect(self._on_busy_changed)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is under way."""
+        return self._models.busy or self._soon.isActive()
+
+    def open_model(self, spec: str, input_spec: str | None = None, path: str = "") -> None:
+        """Open a model, feed it ``input_spec`` or the last input, and select ``path``."""
+        self._input_spec, self._path = input_spec or self._input_spec, path
+        self.stage_changed.emit(self.tr("loading {spec} …").format(spec=spec))
+        task = partial(model_tasks.open_model, spec, self._device)
+        self._models.submit(MODEL, task, self._on_model, self._on_failed)
+
+    def look_around(self) -> None:
+        """Import torch in the worker and find out what it offers."""
+        self.stage_changed.emit(self.tr("loading torch …"))
+        then = self.surroundings_found.emit
+        self._models.submit("surroundings", model_tasks.look_around, then, self._on_failed)
+
+    def open_input(self, spec: str) -> None:
+        """Feed the open model something else."""
+        self._input_spec = spec
+        opened = self._workspace.opened
+        if opened is None:
+            return
+        self.stage_changed.emit(self.tr("reading {spec} …").format(spec=spec))
+        task = partial(model_tasks.open_input, spec, opened.loaded.preprocessing)
+        self._models.submit(INPUT, task, self._on_input, self._on_failed)
+
+    def set_device(self, device: str) -> None:
+        """Open models on ``device`` from now on, the present one too."""
+        opened = self._workspace.opened
+        if device != self._device:
+            self._device = device
+            if opened is not None:
+                self.open_model(opened.loaded.spec, path=self._workspace.path)
+
+    @Slot()
+    def run(self) -> None:
+        """Run what the workspace plans, now."""
+        self._soon.stop()
+        opened, plan = self._workspace.opened, self._workspace.plan()
+        if opened is None or plan is None:
+            return
+        self._plan = plan
+        self.stage_changed.emit(self.tr("running …"))
+        task = partial(model_tasks.run_plan, opened, plan)
+        self._models.submit(RUN, task, self._on_outcome, self._on_failed)
+
+    @Slot()
+    def stop(self) -> None:
+        """Give up whatever is under way."""
+        if self.busy:
+            self._soon.stop()
+            self._models.cancel()
+            self.stage_changed.emit(self.tr("stopped"))
+            self._show_stopped()
+
+    def _show_stopped(self) -> None:
+        if self._workspace.run is None and self._plan is not None:
+            taps = self._plan.taps
+            stopped = Run(taps, absences={(tap, None, None): STOPPED for tap in taps})
+            self._workspace.set_run(stopped)
+
+    def _on_model(self, opened: OpenedModel) -> None:
+        self._workspace.set_model(opened)
+        known = [node.path for node in opened.tree.walk()]
+        if self._path in known:
+            self._workspace.select(self._path or _first_look(opened.tree))
+        else:
+            self.failed.emit(UnknownPathError(self._path, known))
+        self.open_input(self._input_spec)
+
+    def _on_input(self, loaded: LoadedInput) -> None:
+        self._workspace.set_input(loaded)
+
+    def _on_outcome(self, outcome: Outcome) -> None:
+        self._workspace.set_outcome(outcome)
+        self.succeeded.emit()
+
+    def _on_failed(self, error: Exception) -> None:
+        self.stage_changed.emit(self.tr("failed"))
+        run = getattr(error, "run", None) if isinstance(error, HookviewerError) else None
+        if isinstance(run, Run):
+            self._workspace.set_run(run)  # what was captured before is kept
+        else:
+            self._show_stopped()
+        self.failed.emit(error)
+
+    @Slot()
+    def _on_plan_changed(self) -> None:
+        if self._workspace.plan() is None:
+            self._models.cancel(RUN)
+        else:
+            self._soon.start()  # several changes of one gesture make one run
+
+    @Slot(bool)
+    def _on_busy_changed(self, busy: bool) -> None:
+        if not busy and not self._soon.isActive():
+            self.settled.emit()
+
+
+def _first_look(root: Node) -> str:
+    """Return the node to begin with: the first convolution, else the root."""
+    for node in root.walk():
+        if any(child.name == "weight" and len(child.shape or ()) == 4 for child in node.children):
+            return node.path
+    return root.path

@@ -1,0 +1,79 @@
+"""What the model worker does: torch is imported here, in its thread, when the window is up."""
+
+from dataclasses import dataclass, field
+
+from hookviewer.engine.cancel import CancelToken
+from hookviewer.engine.errors import HookviewerError
+from hookviewer.engine.node import Node
+from hookviewer.engine.plan import Plan
+from hookviewer.engine.run import Run
+from hookviewer.inputs import LoadedInput, read_input
+from hookviewer.preprocessing import Preprocessing
+from hookviewer.sources import LoadedModel, load
+
+Prediction = tuple[int, str, float]
+"""Class index, class name, probability."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What this machine offers once torch is there."""
+
+    devices: tuple[str, ...]
+    torchvision_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenedModel:
+    """A model in the worker's care, and its tree for everybody."""
+
+    loaded: LoadedModel = field(repr=False)
+    tree: Node = field(repr=False)
+    device: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A run, and its likeliest classes; none where the output is no table of scores."""
+
+    run: Run = field(repr=False)
+    predictions: tuple[Prediction, ...] = ()
+
+
+def look_around(_token: CancelToken) -> Surroundings:
+    """Import torch, which takes seconds, and say what it can use."""
+    import torch
+
+    from hookviewer.sources.torchvision_models import names
+
+    devices = ["cpu"]
+    if torch.cuda.is_available():
+        devices += [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+    if torch.backends.mps.is_available():
+        devices.append("mps")
+    return Surroundings(tuple(devices), tuple(names()))
+
+
+def open_model(spec: str, device: str, token: CancelToken) -> OpenedModel:
+    """Load the model that ``spec`` names and describe it."""
+    from hookviewer.engine.paths import build_tree
+
+    loaded = load(spec, token=token)
+    token.check()
+    return OpenedModel(loaded, build_tree(loaded.model.to(device)), device)
+
+
+def open_input(spec: str, preprocessing: Preprocessing, _token: CancelToken) -> LoadedInput:
+    """Read the input that ``spec`` names, as the model wants it."""
+    return read_input(spec, preprocessing)
+
+
+def run_plan(opened: OpenedModel, plan: Plan, token: CancelToken) -> Outcome:
+    """Carry out ``plan`` on an opened model."""
+    from hookviewer.engine.execute import execute
+
+    run = execute(opened.loaded.model, plan, token)
+    try:
+        return Outcome(run, tuple(run.top(5)))
+    except HookviewerError:  # a map, a dictionary: there is nothing to rank
+        return Outcome(run)

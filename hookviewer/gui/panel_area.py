@@ -1,0 +1,102 @@
+"""The middle of the window: the selected node's name, and a dock for every registered panel."""
+
+from PySide6.QtCore import QByteArray, Qt, Signal, Slot
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QVBoxLayout, QWidget
+
+import hookviewer.gui.panels  # noqa: F401  fills the registry
+from hookviewer.engine.plan import Quantity
+from hookviewer.gui.panels.base import Look, Panel, panels
+from hookviewer.gui.widgets.message_bar import MessageBar
+from hookviewer.gui.widgets.node_header import NodeHeader
+
+
+class PanelArea(QWidget):
+    """Shows a Look in every panel that is in view; hidden ones are left alone."""
+
+    wanted_changed = Signal(object)
+    """The quantities of the visible panels, a frozenset."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._look: Look | None = None
+        self.header = NodeHeader()
+        self.message_bar = MessageBar()
+        self._inner = QMainWindow()
+        self._inner.setWindowFlags(Qt.WindowType.Widget)
+        self._inner.setDockNestingEnabled(True)
+        self._inner.setTabPosition(
+            Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North
+        )
+        self.panels: dict[str, Panel] = {}
+        self.docks: dict[str, QDockWidget] = {}
+        for name in panels:
+            self._add(panels[name])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.header)
+        layout.addWidget(self.message_bar)
+        layout.addWidget(self._inner, stretch=1)
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Put the panels where they are at first: maps beside gradients over filters."""
+        first, second, *others = self.docks.values()
+        area = Qt.DockWidgetArea.TopDockWidgetArea
+        for dock in self.docks.values():
+            dock.setFloating(False)
+            dock.show()
+            self._inner.addDockWidget(area, dock)
+        self._inner.splitDockWidget(first, second, Qt.Orientation.Horizontal)
+        for dock in others:
+            self._inner.splitDockWidget(second, dock, Qt.Orientation.Vertical)
+        self._inner.resizeDocks([first, second], [3, 2], Qt.Orientation.Horizontal)
+
+    @property
+    def wanted(self) -> frozenset[Quantity]:
+        """The quantities that are in view."""
+        return frozenset(panel.quantity for panel in self._visible())
+
+    def show_look(self, look: Look | None) -> None:
+        """Show a node in every visible panel."""
+        self._look = look
+        if look is not None:
+            for panel in self._visible():
+                panel.show_look(look)
+
+    @Slot()
+    def fit(self) -> None:
+        """Show every picture as a whole."""
+        for panel in self.panels.values():
+            panel.fit()
+
+    def layout_state(self) -> QByteArray:
+        """Return where the panels are, for ``restore_layout``."""
+        return self._inner.saveState()
+
+    def restore_layout(self, state: QByteArray) -> bool:
+        """Put the panels where they were; return whether that was possible."""
+        return self._inner.restoreState(state)
+
+    def _visible(self) -> list[Panel]:
+        return [panel for name, panel in self.panels.items() if name in self._shown]
+
+    def _add(self, kind: type[Panel]) -> None:
+        panel = kind()
+        dock = QDockWidget(panel.title(), self._inner)
+        dock.setObjectName(panel.name)
+        dock.setWidget(panel)
+        dock.visibilityChanged.connect(self._on_visibility_changed)
+        self.panels[panel.name], self.docks[panel.name] = panel, dock
+
+    @property
+    def _shown(self) -> set[str]:
+        return {name for name, dock in self.docks.items() if dock.property("shown")}
+
+    @Slot(bool)
+    def _on_visibility_changed(self, visible: bool) -> None:
+        dock = self.sender()
+        dock.setProperty("shown", visible)
+        if visible and self._look is not None:
+            self.panels[dock.objectName()].show_look(self._look)
+        self.wanted_changed.emit(self.wanted)

@@ -1,0 +1,211 @@
+"""The common part of all panels that show tiles."""
+
+from typing import ClassVar
+
+from PySide6.QtCore import QSignalBlocker, QTimer, Slot
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from hookviewer.engine.capture import Capture
+from hookviewer.engine.errors import HookviewerError
+from hookviewer.gui.panels.absence_text import absence_text
+from hookviewer.gui.panels.base import Look, Panel, Pick
+from hookviewer.gui.picture_tasks import Picture, PictureRequest
+from hookviewer.gui.widgets.color_table import DIVERGING, SEQUENTIAL
+from hookviewer.gui.widgets.mosaic_view import MosaicView
+from hookviewer.gui.widgets.numbers import reading_text
+from hookviewer.render.scaling import Scaling
+from hookviewer.render.tiles import TileStack, maps_of
+
+_PATIENCE = 150
+"""Milliseconds for which the last picture may stay while the new one is made."""
+_SETTLED = 80
+"""Milliseconds after which a panel's new size counts as chosen."""
+
+
+class MosaicPanel(Panel):
+    """All tiles of a capture in one picture, with the choices of how to look at them."""
+
+    color_map: ClassVar[str] = "viridis"
+    scaling: ClassVar[Scaling] = Scaling()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._look: Look | None = None
+        self._captures: tuple[Capture, ...] = ()
+        self._picture: Picture | None = None
+        self._waiting = self._timer(_PATIENCE, self._on_waited)
+        self._resizing = self._timer(_SETTLED, self._on_resized)
+        self.view = MosaicView(self.color_map)
+        self.view.value_hovered.connect(self._on_value_hovered)
+        self.view.left.connect(self._on_left)
+        self.view.tile_selected.connect(self._on_tile_selected)
+        self.view.resized.connect(self._resizing.start)
+        self.scale_chooser = self._chooser(self.tr("Scale"), self._on_scaling_chosen)
+        self.map_chooser = self._chooser(self.tr("Colour map"), self._on_map_chosen)
+        self.leaf_chooser = self._chooser(self.tr("Tensor"), self._on_leaf_chosen)
+        self.caption, self.reading = QLabel(), QLabel()
+        self._fill_choosers()
+        self._lay_out()
+
+    @property
+    def picture(self) -> Picture | None:
+        """The picture on show; None while there is a message instead."""
+        return self._picture
+
+    def read(self, capture: Capture) -> TileStack:
+        """Return the tiles of a capture, the first sample's if it is a batch."""
+        return maps_of(capture)
+
+    def show_look(self, look: Look) -> None:
+        """Show the selected call's captures of this panel's quantity, or name their absence."""
+        self._look = look
+        if look.run is None:
+            self._captures = ()
+            self._waiting.start()
+            return
+        call = 0 if self.quantity.is_of_parameters else look.call
+        found = look.run.of(self.quantity, look.node.path)
+        self._captures = tuple(capture for capture in found if capture.call == call)
+        self._fill_leaves()
+        if self._captures:
+            self._request()
+        else:
+            reason = look.run.absence(self.quantity, look.node.path, call)
+            self.say(absence_text(reason or ""))
+
+    def show_picture(self, picture: Picture) -> None:
+        """Show a mosaic, unless what it was made from is no longer wanted."""
+        if picture.request.capture not in self._captures:
+            return
+        self._waiting.stop()
+        self._picture = picture
+        self.caption.setText(self._caption_of(picture))
+        if picture.stack.count:
+            self.view.show_mosaic(picture.mosaic)
+        else:
+            self.view.show_message(self.tr("This tensor is empty."))
+        if self.view.selected is not None:
+            self._on_tile_selected(self.view.selected)
+
+    def show_failure(self, error: HookviewerError) -> None:
+        """Say why there is no picture."""
+        self.say(str(error))
+
+    def fit(self) -> None:
+        """Show the whole mosaic."""
+        self.view.fit()
+
+    def say(self, text: str) -> None:
+        """Show a text in place of a picture."""
+        self._waiting.stop()
+        self._picture = None
+        self.caption.clear()
+        self.reading.clear()
+        self.view.show_message(text)
+
+    def _timer(self, interval: int, then: object) -> QTimer:
+        timer = QTimer(self, singleShot=True, interval=interval)
+        timer.timeout.connect(then)
+        return timer
+
+    def _chooser(self, purpose: str, then: object) -> QComboBox:
+        chooser = QComboBox()
+        chooser.setToolTip(purpose)
+        chooser.setAccessibleName(purpose)
+        chooser.currentIndexChanged.connect(then)
+        return chooser
+
+    def _fill_choosers(self) -> None:
+        scalings = (
+            (self.tr("per map"), Scaling()),
+            (self.tr("shared"), Scaling(shared=True)),
+            (self.tr("per map, symmetric"), Scaling(symmetric=True)),
+            (self.tr("shared, symmetric"), Scaling(shared=True, symmetric=True)),
+        )
+        with QSignalBlocker(self.scale_chooser), QSignalBlocker(self.map_chooser):
+            for text, scaling in scalings:
+                self.scale_chooser.addItem(text, scaling)
+            self.map_chooser.addItems([*SEQUENTIAL, *DIVERGING])
+            self.map_chooser.insertSeparator(len(SEQUENTIAL))
+            self.scale_chooser.setCurrentIndex([s for _, s in scalings].index(self.scaling))
+            self.map_chooser.setCurrentText(self.color_map)
+        self.leaf_chooser.hide()
+
+    def _lay_out(self) -> None:
+        choices = QHBoxLayout()
+        for chooser in (self.scale_chooser, self.map_chooser, self.leaf_chooser):
+            choices.addWidget(chooser)
+        choices.addStretch()
+        choices.addWidget(self.reading)
+        self.body = QVBoxLayout(self)
+        self.body.setContentsMargins(6, 6, 6, 4)
+        self.body.addLayout(choices)
+        self.body.addWidget(self.view, stretch=1)
+        self.body.addWidget(self.caption)
+
+    def _fill_leaves(self) -> None:
+        leaves = [capture.leaf for capture in self._captures]
+        chosen = self.leaf_chooser.currentText()
+        with QSignalBlocker(self.leaf_chooser):
+            self.leaf_chooser.clear()
+            self.leaf_chooser.addItems(leaves)
+            self.leaf_chooser.setCurrentIndex(leaves.index(chosen) if chosen in leaves else 0)
+        self.leaf_chooser.setVisible(len(leaves) > 1)
+
+    def _request(self) -> None:
+        if not self._captures:
+            return
+        capture = self._captures[max(self.leaf_chooser.currentIndex(), 0)]
+        aspect = self.view.width() / max(self.view.height(), 1)
+        scaling: Scaling = self.scale_chooser.currentData()
+        self._waiting.start()
+        self.picture_wanted.emit(PictureRequest(capture, self.read, scaling, aspect))
+
+    def _caption_of(self, picture: Picture) -> str:
+        stack, capture = picture.stack, picture.request.capture
+        shape = " × ".join(map(str, capture.tensor.shape))
+        dtype = str(capture.tensor.dtype).removeprefix("torch.")
+        tiles = self.tr("{count} tiles of {height} × {width}").format(
+            count=stack.count, height=stack.tile_height, width=stack.tile_width
+        )
+        return f"{shape} · {dtype} · {tiles}"
+
+    @Slot()
+    def _on_waited(self) -> None:
+        self.say(self.tr("running …"))
+
+    @Slot()
+    def _on_resized(self) -> None:
+        if self._picture is not None and self._picture.stack.columns is None:
+            self._request()
+
+    @Slot(int)
+    def _on_scaling_chosen(self, _index: int) -> None:
+        self._request()
+
+    @Slot(int)
+    def _on_map_chosen(self, _index: int) -> None:
+        self.view.set_color_map(self.map_chooser.currentText())
+        if self.view.selected is not None:
+            self._on_tile_selected(self.view.selected)
+
+    @Slot(int)
+    def _on_leaf_chosen(self, _index: int) -> None:
+        self._request()
+
+    @Slot(int, int, int)
+    def _on_value_hovered(self, tile: int, row: int, column: int) -> None:
+        if self._picture is None or self._picture.request.capture not in self._captures:
+            return  # the picture is the last node's, soon to be replaced
+        stack = self._picture.stack
+        value = stack.value_at(tile, row, column)
+        self.reading.setText(reading_text(stack.position(tile, row, column), value))
+
+    @Slot()
+    def _on_left(self) -> None:
+        self.reading.clear()
+
+    @Slot(int)
+    def _on_tile_selected(self, tile: int) -> None:
+        if self._picture is not None:
+            self.tile_picked.emit(Pick(self._picture, tile, self.map_chooser.currentText()))

@@ -1,0 +1,64 @@
+"""What the picture worker does: from captured values to pictures and their statistics."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from hookviewer.engine.cancel import CancelToken
+from hookviewer.engine.capture import Capture
+from hookviewer.render.mosaic import Mosaic, build_mosaic, tile_picture
+from hookviewer.render.scaling import Scaling
+from hookviewer.render.statistics import Statistics, describe
+from hookviewer.render.tiles import TileStack
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PictureRequest:
+    """A capture, and how it is to be looked at.
+
+    Attributes:
+        capture: The values.
+        read: How its axes become tiles.
+        scaling: How its values become colours.
+        aspect: Width over height of the place it will be shown in.
+    """
+
+    capture: Capture
+    read: Callable[[Capture], TileStack] = field(repr=False)
+    scaling: Scaling
+    aspect: float = 1.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """A finished mosaic, and the values behind it for reading."""
+
+    request: PictureRequest
+    stack: TileStack = field(repr=False)
+    mosaic: Mosaic = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileDetails:
+    """One tile large, with its statistics. ``low`` and ``high`` are the ends of its colours."""
+
+    pixels: NDArray[Any] = field(repr=False)
+    low: float
+    high: float
+    statistics: Statistics
+
+
+def build_picture(request: PictureRequest, token: CancelToken) -> Picture:
+    """Lay out all tiles of a capture."""
+    stack = request.read(request.capture)
+    token.check()
+    return Picture(request, stack, build_mosaic(stack, request.scaling, request.aspect))
+
+
+def describe_tile(picture: Picture, tile: int, _token: CancelToken) -> TileDetails:
+    """Return one tile of ``picture`` in the colours it has there."""
+    low, high = float(picture.mosaic.low[tile]), float(picture.mosaic.high[tile])
+    pixels = tile_picture(picture.stack, tile, low, high)
+    return TileDetails(pixels, low, high, describe(picture.stack.values[tile]))

@@ -1,0 +1,34 @@
+"""What the user wants the gradients of, as plain data."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hookviewer.engine.plan import Target
+from hookviewer.targets import class_score, top_class, whole
+
+
+class TargetKind(StrEnum):
+    """The targets that the chooser offers."""
+
+    TOP_CLASS = "top class"
+    CLASS = "class"
+    WHOLE = "whole output"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetChoice:
+    """A target by name; ``index`` counts for a class only."""
+
+    kind: TargetKind = TargetKind.TOP_CLASS
+    index: int = 0
+
+    @classmethod
+    def of_class(cls, index: int) -> "TargetChoice":
+        """Choose the score of one class."""
+        return cls(TargetKind.CLASS, index)
+
+    def resolve(self) -> Target:
+        """Return the function that a plan needs."""
+        if self.kind is TargetKind.CLASS:
+            return class_score(self.index)
+        return top_class() if self.kind is TargetKind.TOP_CLASS else whole()

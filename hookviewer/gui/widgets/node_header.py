@@ -1,0 +1,58 @@
+"""The line above the panels: which node, what it is, which of its calls."""
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QWidget
+
+from hookviewer.engine.node import Node, NodeKind
+
+
+class NodeHeader(QWidget):
+    """Names the selected node; offers its calls when there are several."""
+
+    call_chosen = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.label = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        font = self.label.font()
+        font.setBold(True)
+        self.label.setFont(font)
+        self.note = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self.call_chooser = QComboBox()
+        self.call_chooser.setAccessibleName(self.tr("Call"))
+        self.call_chooser.currentIndexChanged.connect(self.call_chosen)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 4)
+        layout.addWidget(self.label)
+        layout.addWidget(self.note)
+        layout.addWidget(self.call_chooser)
+        layout.addStretch()
+        self.show_node(None, 0, ())
+
+    def show_node(self, node: Node | None, call: int, shapes: tuple[tuple[int, ...], ...]) -> None:
+        """Show a node; ``shapes`` are those of its output, one per call."""
+        if node is None:
+            self.label.clear()
+            self.note.clear()
+        else:
+            self.label.setText(node.path or node.name)
+            self.note.setText(" · ".join(self._notes(node, call, shapes)))
+        with QSignalBlocker(self.call_chooser):
+            self.call_chooser.clear()
+            self.call_chooser.addItems(
+                [self.tr("call {number}").format(number=n) for n in range(len(shapes))]
+            )
+            self.call_chooser.setCurrentIndex(call)
+        self.call_chooser.setVisible(len(shapes) > 1)
+
+    def _notes(self, node: Node, call: int, shapes: tuple[tuple[int, ...], ...]) -> list[str]:
+        notes = [
+            node.type_name if node.kind is NodeKind.MODULE else f"{node.kind} ({node.type_name})"
+        ]
+        shape = shapes[call] if call < len(shapes) else node.shape
+        if shape:
+            notes.append(" × ".join(map(str, shape)))
+        if node.parameter_count:
+            notes.append(self.tr("{count} parameters").format(count=f"{node.parameter_count:,}"))
+        return notes

@@ -1,0 +1,101 @@
+"""Choose what gradients are taken of: the top class, any class by name, the whole output."""
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QWidget
+
+from hookviewer.gui.model_tasks import Prediction
+from hookviewer.gui.target_choice import TargetChoice, TargetKind
+
+
+class TargetChooser(QComboBox):
+    """The likeliest classes in the list; any other by typing a part of its name or its index."""
+
+    target_chosen = Signal(object)
+    """A TargetChoice."""
+    target_refused = Signal(str)
+    """A sentence on what was typed."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._edit = QLineEdit()
+        self.setEditable(True)
+        self.setLineEdit(self._edit)
+        self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self._class_names: tuple[str, ...] = ()
+        self._predictions: tuple[Prediction, ...] = ()
+        self._target = TargetChoice()
+        self.setAccessibleName(self.tr("Target"))
+        self.setToolTip(self.tr("What gradients are taken of; type a class name to find others"))
+        self.setMinimumContentsLength(26)
+        self.activated.connect(self._on_activated)
+        self._edit.returnPressed.connect(self._on_return_pressed)
+        self.show_classes(())
+
+    def show_classes(self, class_names: tuple[str, ...]) -> None:
+        """Offer the classes of another model."""
+        self._class_names = class_names
+        completer = QCompleter(list(class_names), self)
+        completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        completer.setFilterMode(Qt.MatchFlag.MatchContains)
+        completer.activated.connect(self._on_typed)
+        self.setCompleter(completer)
+        self._fill()
+
+    def show_predictions(self, predictions: tuple[Prediction, ...]) -> None:
+        """Offer other likeliest classes."""
+        self._predictions = predictions
+        self._fill()
+
+    def show_target(self, target: TargetChoice) -> None:
+        """Show what was chosen, here or elsewhere."""
+        self._target = target
+        self._fill()
+
+    def _fill(self) -> None:
+        with QSignalBlocker(self):
+            self.clear()
+            top = self._predictions[0] if self._predictions else None
+            best = self.tr("top class: {name}").format(name=_scored(top)) if top else ""
+            self.addItem(best or self.tr("top class"), TargetChoice())
+            for prediction in self._predictions:
+                self.addItem(_scored(prediction), TargetChoice.of_class(prediction[0]))
+            self.addItem(self.tr("whole output"), TargetChoice(TargetKind.WHOLE))
+            chosen = [self.itemData(row) for row in range(self.count())]
+            if self._target not in chosen:
+                self.addItem(self._name(self._target.index), self._target)
+                chosen.append(self._target)
+            self.setCurrentIndex(chosen.index(self._target))
+            self._edit.setCursorPosition(0)
+
+    def _name(self, index: int) -> str:
+        if index < len(self._class_names):
+            return self._class_names[index]
+        return self.tr("class {index}").format(index=index)
+
+    @Slot(int)
+    def _on_activated(self, row: int) -> None:
+        self.target_chosen.emit(self.itemData(row))
+
+    @Slot(str)
+    def _on_typed(self, text: str) -> None:
+        text = text.strip()
+        names = [name.lower() for name in self._class_names]
+        if text.lower() in names:
+            self.target_chosen.emit(TargetChoice.of_class(names.index(text.lower())))
+        elif text.isdecimal():
+            self.target_chosen.emit(TargetChoice.of_class(int(text)))
+        else:
+            self._fill()
+            self.target_refused.emit(
+                self.tr("There is no class '{text}'; choose one from the list.").format(text=text)
+            )
+
+    @Slot()
+    def _on_return_pressed(self) -> None:
+        text = self._edit.text()
+        if self.findText(text) < 0:
+            self._on_typed(text)
+
+
+def _scored(prediction: Prediction) -> str:
+    return f"{prediction[1]} {prediction[2]:.2f}"

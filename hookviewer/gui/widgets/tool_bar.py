@@ -1,0 +1,63 @@
+"""The buttons above everything: open, run, stop, target, mode, device."""
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QComboBox, QLabel, QToolBar, QWidget
+
+from hookviewer.gui.widgets.target_chooser import TargetChooser
+
+
+class ToolBar(QToolBar):
+    """Lays out the actions that are used all the time, and three choosers."""
+
+    train_chosen = Signal(bool)
+    device_chosen = Signal(str)
+
+    def __init__(self, actions: Mapping[str, QAction], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("tool-bar")
+        self.setWindowTitle(self.tr("Tool bar"))
+        self.setMovable(False)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.target_chooser = TargetChooser()
+        self.mode_chooser = QComboBox()
+        self.mode_chooser.setAccessibleName(self.tr("Mode"))
+        self.mode_chooser.addItem(self.tr("eval"), False)
+        self.mode_chooser.addItem(self.tr("train"), True)
+        self.mode_chooser.setToolTip(
+            self.tr("The mode the model runs in; its own is put back afterwards")
+        )
+        self.mode_chooser.activated.connect(self._on_mode_activated)
+        self.device_chooser = QComboBox()
+        self.device_chooser.setAccessibleName(self.tr("Device"))
+        self.device_chooser.setToolTip(self.tr("Where the model runs"))
+        self.device_chooser.textActivated.connect(self.device_chosen)
+        self.show_devices(("cpu",))
+        self.addActions([actions["open_model"], actions["open_input"]])
+        self.addSeparator()
+        self.addActions([actions["run"], actions["stop"]])
+        self.addSeparator()
+        self.addWidget(QLabel(self.tr("Target ")))
+        self.addWidget(self.target_chooser)
+        self.addSeparator()
+        self.addWidget(self.mode_chooser)
+        self.addWidget(self.device_chooser)
+
+    def show_devices(self, devices: tuple[str, ...]) -> None:
+        """Offer the devices of this machine."""
+        with QSignalBlocker(self.device_chooser):
+            self.device_chooser.clear()
+            self.device_chooser.addItems(list(devices))
+
+    def show_device(self, device: str) -> None:
+        """Show where the model lies."""
+        self.device_chooser.setCurrentText(device)
+
+    def show_train(self, train: bool) -> None:
+        """Show the mode."""
+        self.mode_chooser.setCurrentIndex(int(train))
+
+    def _on_mode_activated(self) -> None:
+        self.train_chosen.emit(self.mode_chooser.currentData())

@@ -1,0 +1,194 @@
+"""The application's state: the only thing panels watch, changed through setters that announce."""
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QObject, Signal
+
+from hookviewer.engine.node import Node
+from hookviewer.engine.plan import Plan, Quantity, Tap
+from hookviewer.engine.run import Run
+from hookviewer.gui.model_tasks import OpenedModel, Outcome, Prediction
+from hookviewer.gui.target_choice import TargetChoice
+from hookviewer.inputs import LoadedInput
+
+
+class Workspace(QObject):
+    """Lives in the GUI thread."""
+
+    model_changed = Signal()
+    input_changed = Signal()
+    selection_changed = Signal()
+    target_changed = Signal()
+    shapes_changed = Signal()
+    predictions_changed = Signal()
+    plan_changed = Signal()
+    """What should be run is no longer what was run last."""
+    run_changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened: OpenedModel | None = None
+        self._nodes: Mapping[str, Node] = {}
+        self._input: LoadedInput | None = None
+        self._path = ""
+        self._call = 0
+        self._target = TargetChoice()
+        self._train = False
+        self._seed = 0
+        self._wanted: frozenset[Quantity] = frozenset()
+        self._run: Run | None = None
+        self._shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {}
+        self._predictions: tuple[Prediction, ...] = ()
+
+    @property
+    def opened(self) -> OpenedModel | None:
+        """The model on show."""
+        return self._opened
+
+    @property
+    def input(self) -> LoadedInput | None:
+        """What the model is fed."""
+        return self._input
+
+    @property
+    def path(self) -> str:
+        """The selected node."""
+        return self._path
+
+    @property
+    def node(self) -> Node | None:
+        """The selected node's description."""
+        return self._nodes.get(self._path)
+
+    @property
+    def call(self) -> int:
+        """Which call of the selected node is looked at."""
+        return self._call
+
+    @property
+    def target(self) -> TargetChoice:
+        """What gradients are taken of."""
+        return self._target
+
+    @property
+    def train(self) -> bool:
+        """Whether the model runs in train mode."""
+        return self._train
+
+    @property
+    def run(self) -> Run | None:
+        """The newest run of the present plan; None until it is there."""
+        return self._run
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[tuple[int, ...], ...]]:
+        """The shapes of every module's output, one per call, from the first run of a model."""
+        return self._shapes
+
+    @property
+    def predictions(self) -> tuple[Prediction, ...]:
+        """The likeliest classes for the present input."""
+        return self._predictions
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names along the output's class axis; empty when unknown."""
+        return self._opened.loaded.class_names if self._opened else ()
+
+    def plan(self) -> Plan | None:
+        """Return what should be run now; None without a model and an input."""
+        if self._opened is None or self._input is None:
+            return None
+        taps = frozenset(Tap(self._path, quantity) for quantity in self._wanted)
+        return Plan(
+            taps=taps,
+            inputs=self._input.inputs,
+            target=self._target.resolve() if any(t.quantity.is_gradient for t in taps) else None,
+            train=self._train,
+            seed=self._seed,
+            survey=not self._shapes,
+            class_names=self.class_names,
+        )
+
+    def set_model(self, opened: OpenedModel) -> None:
+        """Show another model. Its input is kept until another is set."""
+        self._opened = opened
+        self._nodes = {node.path: node for node in opened.tree.walk()}
+        self._path, self._call, self._target = "", 0, TargetChoice()
+        self._input, self._shapes = None, {}
+        self.model_changed.emit()
+        self.selection_changed.emit()
+        self.target_changed.emit()
+        self._set_predictions(())
+        self._drop_run()
+
+    def set_input(self, loaded: LoadedInput) -> None:
+        """Feed the model something else."""
+        self._input, self._shapes = loaded, {}
+        self.input_changed.emit()
+        self._drop_run()
+
+    def select(self, path: str) -> None:
+        """Make ``path`` the selected node, and look at its first call."""
+        if path != self._path and path in self._nodes:
+            self._path, self._call = path, 0
+            self.selection_changed.emit()
+            self._drop_run()
+
+    def select_call(self, call: int) -> None:
+        """Look at another call of the selected node."""
+        if call != self._call:
+            self._call = call
+            self.selection_changed.emit()
+            self.run_changed.emit()
+
+    def set_target(self, target: TargetChoice) -> None:
+        """Take gradients of something else."""
+        if target != self._target:
+            self._target = target
+            self.target_changed.emit()
+            self._drop_run()
+
+    def set_train(self, train: bool) -> None:
+        """Run the model in train or in eval mode."""
+        if train != self._train:
+            self._train = train
+            self._shapes = {}
+            self._drop_run()
+
+    def set_seed(self, seed: int) -> None:
+        """Start the random numbers of every run somewhere else."""
+        if seed != self._seed:
+            self._seed = seed
+            self._drop_run()
+
+    def want(self, quantities: frozenset[Quantity]) -> None:
+        """Tell which quantities the visible panels show; hidden panels cost nothing."""
+        if quantities != self._wanted:
+            missing = quantities - self._wanted
+            self._wanted = quantities
+            if missing:
+                self._drop_run()
+
+    def set_outcome(self, outcome: Outcome) -> None:
+        """Show what a run brought home."""
+        if outcome.run.shapes:
+            self._shapes = outcome.run.shapes
+            self.shapes_changed.emit()
+        self._set_predictions(outcome.predictions)
+        self.set_run(outcome.run)
+
+    def set_run(self, run: Run) -> None:
+        """Show captures only, as those of a run that failed half-way."""
+        self._run = run
+        self.run_changed.emit()
+
+    def _set_predictions(self, predictions: tuple[Prediction, ...]) -> None:
+        if predictions != self._predictions:
+            self._predictions = predictions
+            self.predictions_changed.emit()
+
+    def _drop_run(self) -> None:
+        """Forget the shown run, so that no old picture stands for a new plan."""
+        self._run = None
+        self.plan_changed.emit()
