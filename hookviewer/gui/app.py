@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QSettings, Slot
+from PySide6.QtCore import QObject, QSettings, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from hookviewer.engine.errors import HookviewerError
@@ -99,7 +99,11 @@ class _Photographer(QObject):
 
     @Slot()
     def _on_settled(self) -> None:
-        if self._window.workspace.run is None:
+        QTimer.singleShot(0, self, self._shoot)  # let the last labels find their places
+
+    @Slot()
+    def _shoot(self) -> None:
+        if self._window.busy or self._window.workspace.run is None:
             return
         if self._window.grab().save(str(self._path)):
             self._end(0)

@@ -8,7 +8,14 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
-from PySide6.QtCore import QObject, QStandardPaths, Signal
+from PySide6.QtCore import (
+    QMessageLogContext,
+    QObject,
+    QStandardPaths,
+    QtMsgType,
+    Signal,
+    qInstallMessageHandler,
+)
 
 from hookviewer.engine.errors import HookviewerError
 
@@ -40,6 +47,7 @@ class ErrorReport(QObject):
         self._hooks = sys.excepthook, threading.excepthook
         sys.excepthook = self._on_uncaught
         threading.excepthook = self._on_uncaught_in_thread
+        qInstallMessageHandler(_log_qt_message)
         try:
             log_path().parent.mkdir(parents=True, exist_ok=True)
             self._log = RotatingFileHandler(log_path(), maxBytes=1_000_000, backupCount=1)
@@ -47,11 +55,13 @@ class ErrorReport(QObject):
             return
         self._log.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         _logger.addHandler(self._log)
+        _logger.setLevel(logging.INFO)
         _logger.propagate = False
 
     def uninstall(self) -> None:
         """Give the hooks back and close the log file."""
         sys.excepthook, threading.excepthook = self._hooks
+        qInstallMessageHandler(None)
         if self._log is not None:
             _logger.removeHandler(self._log)
             self._log.close()
@@ -86,3 +96,7 @@ class ErrorReport(QObject):
     def _on_uncaught_in_thread(self, caught: threading.ExceptHookArgs) -> None:
         if caught.exc_value is not None:
             self.report(caught.exc_value)
+
+
+def _log_qt_message(_kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
+    _logger.info("Qt: %s", text)  # to nobody's use in a terminal, as what a platform lacks

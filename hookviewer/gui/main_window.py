@@ -17,8 +17,8 @@ from hookviewer.gui.help import show_about, show_keys
 from hookviewer.gui.model_tasks import Surroundings
 from hookviewer.gui.opening import Opening
 from hookviewer.gui.panel_area import PanelArea
-from hookviewer.gui.panels.base import Look, Panel, Pick
-from hookviewer.gui.picture_tasks import PictureRequest, TileDetails, build_picture, describe_tile
+from hookviewer.gui.panels.base import Look
+from hookviewer.gui.picture_desk import PictureDesk
 from hookviewer.gui.settings import Settings
 from hookviewer.gui.target_choice import TargetChoice, TargetKind
 from hookviewer.gui.theme import apply_theme
@@ -52,6 +52,7 @@ class MainWindow(QMainWindow):
         self.tree, self.input_view = ModelTree(), InputView()
         self.inspector, self.predictions = Inspector(), PredictionsView()
         self.area, self.status = PanelArea(), StatusLine()
+        self.picture_desk = PictureDesk(self.pictures, self.area, self.inspector, report)
         self.setCentralWidget(self.area)
         self.setStatusBar(self.status)
         self.docks = (
@@ -88,7 +89,7 @@ class MainWindow(QMainWindow):
             self.addDockWidget(area, dock)
             dock.show()
         model, given, inspector, predictions = self.docks
-        self.resizeDocks([model, inspector], [390, 330], Qt.Orientation.Horizontal)
+        self.resizeDocks([model, inspector], [430, 330], Qt.Orientation.Horizontal)
         self.resizeDocks([model, given], [620, 260], Qt.Orientation.Vertical)
         self.resizeDocks([inspector, predictions], [690, 190], Qt.Orientation.Vertical)
         self.area.arrange()
@@ -182,8 +183,6 @@ class MainWindow(QMainWindow):
         self.area.message_bar.details_wanted.connect(self._show_error)
         self._report.reported.connect(self._show_error)
         for panel in self.area.panels.values():
-            panel.picture_wanted.connect(partial(self._on_picture_wanted, panel))
-            panel.tile_picked.connect(self._on_tile_picked)
             panel.node_chosen.connect(self.workspace.select)
 
     def _restore(self) -> None:
@@ -204,7 +203,6 @@ class MainWindow(QMainWindow):
             loaded = opened.loaded
             self.status.show_model(loaded.title, loaded.weights, opened.tree.parameter_count)
             self.setWindowTitle(f"{loaded.title} – hookviewer")
-            self.inspector.clear()
 
     @Slot()
     def _on_input_changed(self) -> None:
@@ -250,24 +248,6 @@ class MainWindow(QMainWindow):
     @Slot(int)
     def _on_class_chosen(self, index: int) -> None:
         self.workspace.set_target(TargetChoice.of_class(index))
-
-    def _on_picture_wanted(self, panel: Panel, request: PictureRequest) -> None:
-        def refuse(error: Exception) -> None:
-            if isinstance(error, HookviewerError):
-                panel.show_failure(error)
-            else:
-                self._report.report(error)
-
-        task = partial(build_picture, request)
-        self.pictures.submit(panel.name, task, panel.show_picture, refuse)
-
-    @Slot(object)
-    def _on_tile_picked(self, pick: Pick) -> None:
-        def show(details: TileDetails) -> None:
-            self.inspector.show_tile(pick.picture, pick.tile, pick.color_map, details)
-
-        task = partial(describe_tile, pick.picture, pick.tile)
-        self.pictures.submit("inspector", task, show, self._report.report)
 
     @Slot(object)
     def _on_surroundings_found(self, surroundings: Surroundings) -> None:

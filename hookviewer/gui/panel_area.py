@@ -1,11 +1,13 @@
 """The middle of the window: the selected node's name, and a dock for every registered panel."""
 
+from functools import partial
+
 from PySide6.QtCore import QByteArray, Qt, Signal, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QVBoxLayout, QWidget
 
 import hookviewer.gui.panels  # noqa: F401  fills the registry
 from hookviewer.engine.plan import Quantity
-from hookviewer.gui.panels.base import Look, Panel, panels
+from hookviewer.gui.panels.base import Look, Panel, Pick, panels
 from hookviewer.gui.widgets.message_bar import MessageBar
 from hookviewer.gui.widgets.node_header import NodeHeader
 
@@ -15,10 +17,14 @@ class PanelArea(QWidget):
 
     wanted_changed = Signal(object)
     """The quantities of the visible panels, a frozenset."""
+    picked = Signal(object)
+    """The Pick that is to be looked at closely."""
+    nothing_picked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._look: Look | None = None
+        self._active: Panel | None = None
         self.header = NodeHeader()
         self.message_bar = MessageBar()
         self._inner = QMainWindow()
@@ -87,7 +93,30 @@ class PanelArea(QWidget):
         dock.setObjectName(panel.name)
         dock.setWidget(panel)
         dock.visibilityChanged.connect(self._on_visibility_changed)
+        panel.tile_picked.connect(partial(self._on_tile_picked, panel))
+        panel.pick_refreshed.connect(partial(self._on_pick_refreshed, panel))
+        panel.picture_shown.connect(partial(self._on_picture_shown, panel))
+        panel.emptied.connect(partial(self._on_emptied, panel))
         self.panels[panel.name], self.docks[panel.name] = panel, dock
+
+    def _on_tile_picked(self, panel: Panel, pick: Pick) -> None:
+        self._active = panel
+        for other in self._visible():
+            if other is not panel:
+                other.follow(pick)
+        self.picked.emit(pick)
+
+    def _on_picture_shown(self, panel: Panel) -> None:
+        if self._active is None:  # so that a newcomer sees what picking is for
+            panel.pick(0)
+
+    def _on_pick_refreshed(self, panel: Panel, pick: Pick) -> None:
+        if panel is self._active:
+            self.picked.emit(pick)
+
+    def _on_emptied(self, panel: Panel) -> None:
+        if panel is self._active:
+            self.nothing_picked.emit()
 
     @property
     def _shown(self) -> set[str]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.capture import Capture
 from hookviewer.render.mosaic import Mosaic, build_mosaic, tile_picture
+from hookviewer.render.palette import GAP_COLOR, RGB
 from hookviewer.render.scaling import Scaling
 from hookviewer.render.statistics import Statistics, describe
 from hookviewer.render.tiles import TileStack
@@ -23,12 +24,14 @@ class PictureRequest:
         read: How its axes become tiles.
         scaling: How its values become colours.
         aspect: Width over height of the place it will be shown in.
+        gap_color: The colour between colour tiles.
     """
 
     capture: Capture
     read: Callable[[Capture], TileStack] = field(repr=False)
     scaling: Scaling
     aspect: float = 1.5
+    gap_color: RGB = GAP_COLOR
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +57,8 @@ def build_picture(request: PictureRequest, token: CancelToken) -> Picture:
     """Lay out all tiles of a capture."""
     stack = request.read(request.capture)
     token.check()
-    return Picture(request, stack, build_mosaic(stack, request.scaling, request.aspect))
+    mosaic = build_mosaic(stack, request.scaling, request.aspect, gap_color=request.gap_color)
+    return Picture(request, stack, mosaic)
 
 
 def describe_tile(picture: Picture, tile: int, _token: CancelToken) -> TileDetails:

@@ -18,6 +18,7 @@ _LIGHT = {
     _Role.ToolTipBase: "#ffffff",
     _Role.ToolTipText: "#1c1f24",
     _Role.PlaceholderText: "#7a808c",
+    _Role.Midlight: "#c3c8d2",
     _Role.Mid: "#a3a9b5",
     _Role.Link: "#2f6fd0",
 }
@@ -34,6 +35,7 @@ _DARK = {
     _Role.ToolTipBase: "#30343d",
     _Role.ToolTipText: "#e3e6eb",
     _Role.PlaceholderText: "#868d9a",
+    _Role.Midlight: "#3d424d",
     _Role.Mid: "#5b626f",
     _Role.Link: "#7fb0ff",
 }

@@ -42,7 +42,13 @@ class Panel(QWidget):
     picture_wanted = Signal(object)
     """A PictureRequest."""
     tile_picked = Signal(object)
-    """A Pick."""
+    """A Pick that the user just made."""
+    pick_refreshed = Signal(object)
+    """The last Pick again, in a new picture or new colours."""
+    picture_shown = Signal()
+    """There is a new picture."""
+    emptied = Signal()
+    """There is no picture any more."""
     node_chosen = Signal(str)
     """The path of another node that the user wants to see."""
 
@@ -64,6 +70,14 @@ class Panel(QWidget):
 
     def show_failure(self, error: HookviewerError) -> None:
         """Say why there is no picture."""
+        raise NotImplementedError
+
+    def pick(self, tile: int) -> None:
+        """Pick a tile, as the user does."""
+        raise NotImplementedError
+
+    def follow(self, pick: Pick) -> None:
+        """Mark the tile with the same index that was picked in another panel, if there is one."""
         raise NotImplementedError
 
     def fit(self) -> None:

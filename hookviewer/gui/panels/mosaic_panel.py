@@ -84,12 +84,31 @@ class MosaicPanel(Panel):
             self.view.show_mosaic(picture.mosaic)
         else:
             self.view.show_message(self.tr("This tensor is empty."))
-        if self.view.selected is not None:
-            self._on_tile_selected(self.view.selected)
+        self.picture_shown.emit()
+        self._refresh_pick()
 
     def show_failure(self, error: HookviewerError) -> None:
         """Say why there is no picture."""
         self.say(str(error))
+
+    def pick(self, tile: int) -> None:
+        """Pick a tile as a click on it would."""
+        if self._picture is not None and 0 <= tile < self._picture.stack.count:
+            self.view.select(tile)
+
+    def follow(self, pick: Pick) -> None:
+        """Mark the same channel as another panel."""
+        if self._picture is not None:
+            ours, theirs = self._picture.stack, pick.picture.stack
+            same = (ours.axes, ours.count) == (theirs.axes, theirs.count)
+            self.view.mark_tile(pick.tile if same else None)
+
+    def _pick(self, picture: Picture, tile: int) -> Pick:
+        return Pick(picture, tile, self.map_chooser.currentText())
+
+    def _refresh_pick(self) -> None:
+        if self._picture is not None and self.view.selected is not None:
+            self.pick_refreshed.emit(self._pick(self._picture, self.view.selected))
 
     def fit(self) -> None:
         """Show the whole mosaic."""
@@ -102,6 +121,7 @@ class MosaicPanel(Panel):
         self.caption.clear()
         self.reading.clear()
         self.view.show_message(text)
+        self.emptied.emit()
 
     def _timer(self, interval: int, then: object) -> QTimer:
         timer = QTimer(self, singleShot=True, interval=interval)
@@ -159,16 +179,24 @@ class MosaicPanel(Panel):
         aspect = self.view.width() / max(self.view.height(), 1)
         scaling: Scaling = self.scale_chooser.currentData()
         self._waiting.start()
-        self.picture_wanted.emit(PictureRequest(capture, self.read, scaling, aspect))
+        self.picture_wanted.emit(
+            PictureRequest(capture, self.read, scaling, aspect, self.view.gap_color)
+        )
 
     def _caption_of(self, picture: Picture) -> str:
         stack, capture = picture.stack, picture.request.capture
         shape = " × ".join(map(str, capture.tensor.shape))
         dtype = str(capture.tensor.dtype).removeprefix("torch.")
-        tiles = self.tr("{count} tiles of {height} × {width}").format(
-            count=stack.count, height=stack.tile_height, width=stack.tile_width
+        if stack.count == 1:
+            tiles = self.tr("1 tile")
+        else:
+            axes = " × ".join(stack.axes)
+            tiles = self.tr("{count} tiles by {axes}").format(count=stack.count, axes=axes)
+        down, across = stack.pixel_axes
+        pixels = self.tr("{down} × {across}: {height} × {width}").format(
+            down=down, across=across, height=stack.tile_height, width=stack.tile_width
         )
-        return f"{shape} · {dtype} · {tiles}"
+        return f"{shape} · {dtype} · {tiles} · {pixels}"
 
     @Slot()
     def _on_waited(self) -> None:
@@ -186,8 +214,7 @@ class MosaicPanel(Panel):
     @Slot(int)
     def _on_map_chosen(self, _index: int) -> None:
         self.view.set_color_map(self.map_chooser.currentText())
-        if self.view.selected is not None:
-            self._on_tile_selected(self.view.selected)
+        self._refresh_pick()
 
     @Slot(int)
     def _on_leaf_chosen(self, _index: int) -> None:
@@ -208,4 +235,4 @@ class MosaicPanel(Panel):
     @Slot(int)
     def _on_tile_selected(self, tile: int) -> None:
         if self._picture is not None:
-            self.tile_picked.emit(Pick(self._picture, tile, self.map_chooser.currentText()))
+            self.tile_picked.emit(self._pick(self._picture, tile))

@@ -16,6 +16,13 @@ from hookviewer.gui.models.node_tree import PATH_ROLE, Column, NodeFilter, NodeT
 _SHORT = 25
 """A model with at most this many modules is shown unfolded."""
 
+_SAMPLES = {
+    Column.TYPE: "InvertedResidu",
+    Column.OUTPUT: "1×512×112×112",
+    Column.PARAMETERS: "parameters",
+}
+"""The widest texts that each column shows whole."""
+
 
 class ModelTree(QWidget):
     """Tells which node the user selects, by mouse or keyboard."""
@@ -36,7 +43,7 @@ class ModelTree(QWidget):
         self.view.setAccessibleName(self.tr("Model tree"))
         self.view.setModel(self._filter)
         self.view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.view.setIndentation(14)
+        self.view.setIndentation(12)
         self.view.selectionModel().currentChanged.connect(self._on_current_changed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4, 4, 4, 4)
@@ -55,13 +62,8 @@ class ModelTree(QWidget):
         header.setSectionResizeMode(Column.NAME, QHeaderView.ResizeMode.Stretch)
         for column in (Column.TYPE, Column.OUTPUT, Column.PARAMETERS):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
-        for column, sample in (
-            (Column.TYPE, "InvertedResidual"),
-            (Column.OUTPUT, "1×1280×112×112"),
-            (Column.PARAMETERS, "25,557,032"),
-        ):
-            width = self.fontMetrics().horizontalAdvance(sample)
-            header.resizeSection(column, width + 12)
+        for column, sample in _SAMPLES.items():
+            header.resizeSection(column, self.fontMetrics().horizontalAdvance(sample) + 10)
         self._unfold()
 
     def show_shapes(self, shapes: Shapes) -> None:

@@ -50,10 +50,14 @@ class MosaicView(PictureView):
         """Put the frame around a tile and announce it; None takes the frame away."""
         if self._mosaic is None or tile == self._selected:
             return
-        self._selected = tile
-        self._mark_selected()
+        self.mark_tile(tile)
         if tile is not None:
             self.tile_selected.emit(tile)
+
+    def mark_tile(self, tile: int | None) -> None:
+        """Put the frame around a tile without announcing it."""
+        self._selected = tile
+        self._mark_selected()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Walk from tile to tile with the arrow keys; Home and End go to the ends."""

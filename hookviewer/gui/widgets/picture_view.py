@@ -105,8 +105,8 @@ class PictureView(QWidget):
 
     @property
     def gap_color(self) -> RGB:
-        """The colour between tiles: the one of the widget's own background."""
-        color = self.palette().color(QPalette.ColorRole.Base)
+        """The colour between tiles: one that no colour map has much of."""
+        color = self.palette().color(QPalette.ColorRole.Midlight)
         return color.red(), color.green(), color.blue()
 
     def _table(self) -> Pixels | None:

@@ -17,8 +17,8 @@ class StatusLine(QStatusBar):
         self._bar.setFixedSize(120, 12)
         self._bar.hide()
         self._model = QLabel()
-        self.addWidget(self._bar)
         self.addWidget(self._stage, stretch=1)
+        self.addPermanentWidget(self._bar)
         self.addPermanentWidget(self._model)
 
     @property
