@@ -25,6 +25,7 @@ class PanelArea(QWidget):
         super().__init__(parent)
         self._look: Look | None = None
         self._active: Panel | None = None
+        self._pick: Pick | None = None
         self.header = NodeHeader()
         self.message_bar = MessageBar()
         self._inner = QMainWindow()
@@ -100,7 +101,7 @@ class PanelArea(QWidget):
         self.panels[panel.name], self.docks[panel.name] = panel, dock
 
     def _on_tile_picked(self, panel: Panel, pick: Pick) -> None:
-        self._active = panel
+        self._active, self._pick = panel, pick
         for other in self._visible():
             if other is not panel:
                 other.follow(pick)
@@ -109,9 +110,12 @@ class PanelArea(QWidget):
     def _on_picture_shown(self, panel: Panel) -> None:
         if self._active is None:  # so that a newcomer sees what picking is for
             panel.pick(0)
+        elif panel is not self._active and self._pick is not None:
+            panel.follow(self._pick)
 
     def _on_pick_refreshed(self, panel: Panel, pick: Pick) -> None:
         if panel is self._active:
+            self._pick = pick
             self.picked.emit(pick)
 
     def _on_emptied(self, panel: Panel) -> None:

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from PySide6.QtCore import QSignalBlocker, QTimer, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from hookviewer.engine.capture import Capture
 from hookviewer.engine.errors import HookviewerError
@@ -11,6 +11,7 @@ from hookviewer.gui.panels.absence_text import absence_text
 from hookviewer.gui.panels.base import Look, Panel, Pick
 from hookviewer.gui.picture_tasks import Picture, PictureRequest
 from hookviewer.gui.widgets.color_table import DIVERGING, SEQUENTIAL
+from hookviewer.gui.widgets.elided_label import ElidedLabel
 from hookviewer.gui.widgets.mosaic_view import MosaicView
 from hookviewer.gui.widgets.numbers import reading_text
 from hookviewer.render.scaling import Scaling
@@ -43,7 +44,8 @@ class MosaicPanel(Panel):
         self.scale_chooser = self._chooser(self.tr("Scale"), self._on_scaling_chosen)
         self.map_chooser = self._chooser(self.tr("Colour map"), self._on_map_chosen)
         self.leaf_chooser = self._chooser(self.tr("Tensor"), self._on_leaf_chosen)
-        self.caption, self.reading = QLabel(), QLabel()
+        self.caption, self.reading = ElidedLabel(), ElidedLabel()
+        self.reading.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._fill_choosers()
         self._lay_out()
 
@@ -155,8 +157,7 @@ class MosaicPanel(Panel):
         choices = QHBoxLayout()
         for chooser in (self.scale_chooser, self.map_chooser, self.leaf_chooser):
             choices.addWidget(chooser)
-        choices.addStretch()
-        choices.addWidget(self.reading)
+        choices.addWidget(self.reading, stretch=1)
         self.body = QVBoxLayout(self)
         self.body.setContentsMargins(6, 6, 6, 4)
         self.body.addLayout(choices)

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QVBoxLayout, QWi
 
 from hookviewer.gui.picture_tasks import Picture, TileDetails
 from hookviewer.gui.widgets.color_bar import ColorBar
+from hookviewer.gui.widgets.elided_label import ElidedLabel
 from hookviewer.gui.widgets.histogram import HistogramView
 from hookviewer.gui.widgets.numbers import number_text, reading_text
 from hookviewer.gui.widgets.picture_view import PictureView
@@ -19,12 +20,13 @@ class Inspector(QWidget):
         self._picture: Picture | None = None
         self._tile = 0
         self.heading = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self.heading.setWordWrap(True)
         self.view = PictureView("viridis")
         self.view.setMinimumHeight(140)
         self.view.hovered.connect(self._on_hovered)
         self.view.left.connect(self._on_left)
         self.bar = ColorBar()
-        self.reading = QLabel()
+        self.reading = ElidedLabel()
         self.histogram = HistogramView()
         self.histogram.setFixedHeight(110)
         self.values = {key: QLabel() for key in ("range", "mean", "spread", "zeros", "special")}

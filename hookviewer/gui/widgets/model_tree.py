@@ -3,7 +3,6 @@
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHeaderView,
     QLineEdit,
     QTreeView,
     QVBoxLayout,
@@ -44,6 +43,7 @@ class ModelTree(QWidget):
         self.view.setModel(self._filter)
         self.view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.view.setIndentation(12)
+        self.view.expanded.connect(self._on_expanded)
         self.view.selectionModel().currentChanged.connect(self._on_current_changed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4, 4, 4, 4)
@@ -59,9 +59,6 @@ class ModelTree(QWidget):
             old.deleteLater()
         header = self.view.header()
         header.setStretchLastSection(False)
-        header.setSectionResizeMode(Column.NAME, QHeaderView.ResizeMode.Stretch)
-        for column in (Column.TYPE, Column.OUTPUT, Column.PARAMETERS):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
         for column, sample in _SAMPLES.items():
             header.resizeSection(column, self.fontMetrics().horizontalAdvance(sample) + 10)
         self._unfold()
@@ -95,6 +92,12 @@ class ModelTree(QWidget):
         else:
             self.view.collapseAll()
             self.view.expandToDepth(1)
+        self._on_expanded()
+
+    @Slot()
+    def _on_expanded(self) -> None:
+        """Show the names of all unfolded nodes whole: they differ at their ends."""
+        self.view.resizeColumnToContents(Column.NAME)
 
     @Slot(str)
     def _on_filter_changed(self, text: str) -> None:
