@@ -21,7 +21,8 @@ def read_picture(path: Path) -> "Image":
     Raises:
         HookviewerError: It is missing, no picture, damaged, or too big; the sentence says which.
     """
-    from PIL import Image, ImageOps, UnidentifiedImageError  # late: only what opens a picture needs Pillow
+    # Late, because the window reads this module's names while it starts.
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     if not path.is_file():
         raise HookviewerError(f"There is no file '{path}'.")

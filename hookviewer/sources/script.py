@@ -74,23 +74,27 @@ def _run(file: Path) -> ModuleType:
 def candidates(file: Path) -> list[str]:
     """Return the functions and classes of a Python file that could make a model; runs nothing."""
     try:
-        tree = ast.parse(file.read_bytes())
+        return _defined(file)
     except (OSError, SyntaxError, ValueError):
         return []
+
+
+def _defined(file: Path) -> list[str]:
     return [
         node.name
-        for node in tree.body
+        for node in ast.parse(file.read_bytes()).body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
     ]
 
 
 def _ask_for_factory(file: Path) -> str:
     """Return a sentence that asks for ``:factory``, with what the file offers."""
-    found = candidates(file)
+    try:
+        found = _defined(file)
+    except (SyntaxError, ValueError) as error:
+        return f"'{file.name}' is not valid Python: {error}."
     if not found:
-        return (
-            f"Add the function that makes the model, '{file.name}:name'; none is found in the file."
-        )
+        return f"Add the function that makes the model, '{file.name}:name'; the file has none."
     return (
         f"Add the function or class that makes the model, '{file.name}:{found[0]}'; "
         f"the file has: {', '.join(found)}."

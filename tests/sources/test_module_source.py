@@ -73,3 +73,9 @@ def test_a_module_that_fails_is_named_with_the_line(package):
 def test_a_missing_factory_is_answered_with_near_ones():
     with pytest.raises(HookviewerError, match=r"torch\.nn has no 'Linaer'\. Near it: Linear"):
         load("torch.nn:Linaer")
+
+
+def test_the_line_named_is_the_modules_not_the_librarys(package):
+    (package / "nets.py").write_text("from torch import nn\nnn.Linear(-1, 'a')")
+    with pytest.raises(HookviewerError, match=r"hv_package\.nets failed in nets\.py, line 2: Type"):
+        load("hv_package.nets:build")

@@ -7,6 +7,7 @@ import torch
 from hookviewer.engine.cancel import Cancelled, CancelToken
 from hookviewer.engine.errors import HookviewerError
 from hookviewer.sources import load
+from hookviewer.sources.script import candidates
 
 NET = """
 from torch import nn
@@ -105,7 +106,18 @@ def test_two_scripts_may_each_have_a_module_of_the_same_name(script):
         assert type(load(f"{file}:build").model).__name__ == kind
 
 
-def test_an_edited_script_is_read_anew(script):
+def test_libraries_that_a_script_imports_are_kept(script, monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    script("", "site-packages/hv_library.py")
+    file = script(NET + "\nimport colorsys, hv_library", "site-packages/net.py")
+    load(f"{file}:build")
+    kept = sys.modules["colorsys"], sys.modules["hv_library"]
+    load(f"{file}:build")
+    assert (sys.modules["colorsys"], sys.modules["hv_library"]) == kept
+
+
+def test_an_edited_script_is_read_anew_and_no_cache_is_left_beside_it(script, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     for kind in ("ReLU", "GELU"):  # of one length, and within the clock's resolution
         file = script(f"from torch.nn import {kind} as build")
         assert type(load(f"{file}:build").model).__name__ == kind
@@ -147,9 +159,18 @@ def test_a_question_mark_may_be_in_a_folders_name(script):
     assert load(f"{script(NET, 'what?.py.d/net.py')}:Net?width=6").model.body.out_channels == 6
 
 
+def test_an_argument_may_name_another_python_file(script):
+    assert load(f"{script(NET)}:Net?name=other.py").model.name == "other.py"
+
+
 def test_a_missing_factory_is_answered_with_what_the_file_has(script):
     sentence = refused(f"{script(NET)}:bulid")
     assert sentence == "net.py has no 'bulid'. Near it: build. It defines: Net, build, ready."
+
+
+def test_models_are_among_what_a_file_has(script):
+    sentence = refused(f"{script('from torch import nn' + chr(10) + 'net = nn.ReLU()')}:build")
+    assert sentence == "net.py has no 'build'. It defines: net."
 
 
 @pytest.mark.parametrize("rest", ["", ":"])
@@ -165,6 +186,12 @@ def test_a_file_without_functions_or_valid_python_is_told_so(script):
     assert "is not valid Python" in refused(script("def build(:"))
 
 
+def test_candidates_are_listed_for_a_chooser(script, tmp_path):
+    assert candidates(script(NET)) == ["Net", "build"]
+    assert candidates(script("def build(:")) == []
+    assert candidates(tmp_path / "nowhere.py") == []
+
+
 def test_a_factory_that_raises_is_named_with_its_line_and_words(script):
     sentence = refused(f"{script('def build():' + chr(10) + '    raise ValueError(7)')}:build")
     assert sentence == "Calling 'build' failed in net.py, line 2: ValueError: 7."
@@ -173,6 +200,17 @@ def test_a_factory_that_raises_is_named_with_its_line_and_words(script):
 def test_the_line_named_is_the_users_not_the_librarys(script):
     file = script("from torch import nn\ndef build():\n    return nn.Linear(-1, 'a')")
     assert "failed in net.py, line 3: TypeError" in refused(f"{file}:build")
+
+
+def test_a_library_installed_below_the_script_is_not_the_users(script):
+    script("def make(): raise ValueError", "site-packages/hv_broken.py")
+    file = script(
+        "import sys, pathlib\n"
+        "sys.path.append(str(pathlib.Path(__file__).parent / 'site-packages'))\n"
+        "import hv_broken\n"
+        "build = lambda: hv_broken.make()"
+    )
+    assert "failed in net.py, line 4: ValueError" in refused(f"{file}:build")
 
 
 def test_wrong_arguments_are_told_in_pythons_words(script):
