@@ -26,7 +26,7 @@ class _Worker(QObject):
             result = task(token)
         except Cancelled:
             return
-        except Exception as error:  # the GUI thread decides what it means
+        except BaseException as error:  # the GUI thread decides what it means, also a SystemExit
             self.failed.emit(ticket, error)
         else:
             self.succeeded.emit(ticket, result)
@@ -102,14 +102,18 @@ class Dispatcher(QObject):
     def _on_succeeded(self, ticket: int, result: object) -> None:
         pending = self._take(ticket)
         if pending is not None:
-            pending.then(result)
-            self._announce_idle()
+            self._answer(pending.then, result)
 
     @Slot(int, object)
-    def _on_failed(self, ticket: int, error: Exception) -> None:
+    def _on_failed(self, ticket: int, error: BaseException) -> None:
         pending = self._take(ticket)
         if pending is not None:
-            pending.otherwise(error)
+            self._answer(pending.otherwise, error)
+
+    def _answer(self, receiver: Then, answer: object) -> None:
+        try:
+            receiver(answer)
+        finally:  # a receiver that fails must not leave the window busy for ever
             self._announce_idle()
 
     def _take(self, ticket: int) -> _Pending | None:
