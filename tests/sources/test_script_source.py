@@ -106,14 +106,18 @@ def test_two_scripts_may_each_have_a_module_of_the_same_name(script):
         assert type(load(f"{file}:build").model).__name__ == kind
 
 
-def test_libraries_that_a_script_imports_are_kept(script, monkeypatch):
-    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+@pytest.mark.parametrize(
+    ("library", "script_name"),
+    [("colorsys", "net.py"), ("hv_library", "site-packages/net.py")],
+)
+def test_libraries_that_a_script_imports_are_kept(script, monkeypatch, library, script_name):
+    monkeypatch.delitem(sys.modules, library, raising=False)
     script("", "site-packages/hv_library.py")
-    file = script(NET + "\nimport colorsys, hv_library", "site-packages/net.py")
+    file = script(f"{NET}\nimport {library}", script_name)
     load(f"{file}:build")
-    kept = sys.modules["colorsys"], sys.modules["hv_library"]
+    kept = sys.modules[library]
     load(f"{file}:build")
-    assert (sys.modules["colorsys"], sys.modules["hv_library"]) == kept
+    assert sys.modules[library] is kept
 
 
 def test_an_edited_script_is_read_anew_and_no_cache_is_left_beside_it(script, monkeypatch):
