@@ -66,7 +66,7 @@ def _builder(name: str) -> Callable[..., Any]:
     known = names()
     if name not in known:
         near = get_close_matches(name, known, n=5, cutoff=0.5)
-        hint = f" Near it: {', '.join(near)}." if near else f" It has {', '.join(known)}."
+        hint = f" Near it: {', '.join(near)}." if near else ""
         raise HookviewerError(f"torchvision has no model '{name}'.{hint}")
     builder: Callable[..., Any] = get_model_builder(name)
     return builder

@@ -117,6 +117,8 @@ def test_a_truncated_cached_file_is_named(cache):
 def test_an_unknown_name_is_answered_with_near_ones():
     with pytest.raises(HookviewerError, match=r"no model 'resnet81'\. Near it: .*resnet18"):
         load("torchvision:resnet81")
+    with pytest.raises(HookviewerError, match=r"^torchvision has no model '§'\.$"):
+        load("torchvision:§")
 
 
 def test_unknown_weights_are_answered_with_the_known_ones():
