@@ -3,7 +3,7 @@
 import random
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,37 +22,62 @@ def preserved(model: Callable[..., Any], *, train: bool, seed: int | None) -> It
     numpy and Python are what they were. Parameters are not copied: a forward that writes to one
     is the only thing not undone.
     """
-    with ExitStack() as stack:
-        stack.enter_context(_random_states(seed))
-        if isinstance(model, nn.Module):
-            for module in model.modules():
-                stack.callback(_restorer(module))
-            for parameter in model.parameters():
-                stack.callback(_restore, parameter, parameter.requires_grad, parameter.grad)
+    if not isinstance(model, nn.Module):
+        with _random_states(seed):
+            yield
+        return
+    modules = [_Attributes(module) for module in model.modules()]
+    parameters = [(p, p.requires_grad, p.grad) for p in model.parameters()]
+    buffers = [_Bytes(tensor) for tensor in model.buffers()]
+    try:
+        with _random_states(seed):
             model.train(train)
-        yield
-
-
-def _restorer(module: nn.Module) -> Callable[[], None]:
-    """Remember what ``module`` holds and return the function that puts it back."""
-    attributes = dict(vars(module))
-    contents = {
-        name: value.copy() for name, value in attributes.items() if isinstance(value, _MUTABLE)
-    }
-    buffers = [_Bytes(tensor) for tensor in module._buffers.values() if tensor is not None]
-    buffers += [_Bytes(value) for value in attributes.values() if type(value) is Tensor]
-
-    def restore() -> None:
-        present = vars(module)
-        for name in present.keys() - attributes.keys():
-            del present[name]
-        present.update(attributes)
-        for name, before in contents.items():
-            _refill(attributes[name], before)
+            yield
+    finally:
+        for attributes in modules:
+            attributes.restore()
+        for parameter, requires_grad, grad in parameters:
+            if parameter.requires_grad != requires_grad:
+                parameter.requires_grad_(requires_grad)
+            if parameter.grad is not grad:
+                parameter.grad = grad
         for buffer in buffers:
             buffer.restore()
 
-    return restore
+
+class _Attributes:
+    """What a module held, and what the containers and plain tensors among it held."""
+
+    __slots__ = ("_attributes", "_empty", "_filled", "_present", "_tensors")
+
+    def __init__(self, module: nn.Module) -> None:
+        self._present = vars(module)
+        self._attributes = dict(self._present)
+        self._empty: list[Any] = []
+        self._filled: list[tuple[Any, Any]] = []
+        self._tensors: list[_Bytes] = []
+        for value in self._attributes.values():
+            if isinstance(value, _MUTABLE):
+                if value:
+                    self._filled.append((value, value.copy()))
+                else:  # nearly all of them, as the dictionaries of hooks
+                    self._empty.append(value)
+            elif type(value) is Tensor:
+                self._tensors.append(_Bytes(value))
+
+    def restore(self) -> None:
+        """Put everything back; what was not touched is only looked at."""
+        self._present.update(self._attributes)
+        if len(self._present) > len(self._attributes):
+            for name in self._present.keys() - self._attributes.keys():
+                del self._present[name]
+        for container in self._empty:
+            if container:
+                container.clear()
+        for container, before in self._filled:
+            _refill(container, before)
+        for tensor in self._tensors:
+            tensor.restore()
 
 
 def _refill(container: Any, before: Any) -> None:
@@ -71,7 +96,9 @@ def _parts(container: Any) -> list[Any]:
 
 
 class _Bytes:
-    """What a buffer held, and the way back that touches it only if it was written to."""
+    """What a tensor held, and the way back that touches it only if it was written to."""
+
+    __slots__ = ("_copy", "_tensor", "_version")
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = tensor
@@ -79,17 +106,11 @@ class _Bytes:
         self._copy = None if tensor.is_meta else tensor.detach().clone()
 
     def restore(self) -> None:
+        """Copy the old bytes back, if there are others now."""
         if self._copy is None or self._tensor._version == self._version:
             return
         with torch.no_grad():
             self._tensor.copy_(self._copy)
-
-
-def _restore(parameter: Tensor, requires_grad: bool, grad: Tensor | None) -> None:
-    if parameter.requires_grad != requires_grad:
-        parameter.requires_grad_(requires_grad)
-    if parameter.grad is not grad:
-        parameter.grad = grad
 
 
 @contextmanager
