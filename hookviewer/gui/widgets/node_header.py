@@ -1,9 +1,10 @@
 """The line above the panels: which node, what it is, which of its calls."""
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QWidget
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
 
 from hookviewer.engine.node import Node, NodeKind
+from hookviewer.gui.widgets.elided_label import ElidedLabel
 
 
 class NodeHeader(QWidget):
@@ -13,21 +14,20 @@ class NodeHeader(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.label = QLabel(textFormat=Qt.TextFormat.PlainText)
-        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.label = ElidedLabel()
+        self.label.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         font = self.label.font()
         font.setBold(True)
         self.label.setFont(font)
-        self.note = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self.note = ElidedLabel()
         self.call_chooser = QComboBox()
         self.call_chooser.setAccessibleName(self.tr("Call"))
         self.call_chooser.currentIndexChanged.connect(self.call_chosen)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 6, 8, 4)
         layout.addWidget(self.label)
-        layout.addWidget(self.note)
         layout.addWidget(self.call_chooser)
-        layout.addStretch()
+        layout.addWidget(self.note, stretch=1)
         self.show_node(None, 0, ())
 
     def show_node(self, node: Node | None, call: int, shapes: tuple[tuple[int, ...], ...]) -> None:

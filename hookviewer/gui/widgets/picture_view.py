@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from pyqtgraph.GraphicsScene.mouseEvents import MouseClickEvent
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QPalette, QResizeEvent
-from PySide6.QtWidgets import QGraphicsRectItem, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGraphicsRectItem, QLabel, QSizePolicy, QStackedLayout, QWidget
 
 from hookviewer.gui.widgets.color_table import color_table
 from hookviewer.render.palette import RGB
@@ -43,10 +43,10 @@ class PictureView(QWidget):
         self._message = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
         self._message.setWordWrap(True)
         self._message.setTextFormat(Qt.TextFormat.PlainText)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._graphics)
-        layout.addWidget(self._message, stretch=1)
+        self._message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self._stack = QStackedLayout(self)  # one or the other, without a new layout each time
+        self._stack.addWidget(self._graphics)
+        self._stack.addWidget(self._message)
         self.show_message("")
 
     @property
@@ -57,14 +57,13 @@ class PictureView(QWidget):
     @property
     def message(self) -> str:
         """What is said in place of a picture; empty while there is one."""
-        return self._message.text()
+        return "" if self._pixels is not None else self._message.text()
 
     def show_pixels(self, pixels: Pixels) -> None:
         """Show palette indices (row, column) or colours (row, column, RGB); row 0 is on top."""
         same_size = self._pixels is not None and self._pixels.shape[:2] == pixels.shape[:2]
         self._pixels = pixels
-        self._message.hide()
-        self._graphics.show()
+        self._stack.setCurrentWidget(self._graphics)
         self._image.setImage(pixels, autoLevels=False, levels=(0, 255), lut=self._table())
         if not same_size:
             self.mark(None)
@@ -75,9 +74,8 @@ class PictureView(QWidget):
         self._pixels = None
         self._image.clear()
         self.mark(None)
-        self._graphics.hide()
         self._message.setText(text)
-        self._message.show()
+        self._stack.setCurrentWidget(self._message)
 
     def set_color_map(self, name: str) -> None:
         """Colour the palette indices with another map."""

@@ -1,11 +1,12 @@
 """The likeliest classes as bars; a click makes one the target."""
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QLabel,
+    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
@@ -15,6 +16,8 @@ from PySide6.QtWidgets import (
 
 from hookviewer.gui.model_tasks import Prediction
 from hookviewer.gui.models.predictions import CLASS_ROLE, PROBABILITY_ROLE, PredictionsModel
+
+_NUMBER_WIDTH = 44
 
 
 class _BarDelegate(QStyledItemDelegate):
@@ -27,16 +30,19 @@ class _BarDelegate(QStyledItemDelegate):
         index: QModelIndex | QPersistentModelIndex,
     ) -> None:
         """Draw the bar behind the number."""
-        palette: QPalette = option.palette
-        rect: QRect = option.rect
-        room = rect.adjusted(2, 5, -48, -5)
-        bar = QRect(
-            room.topLeft(), QSize(round(room.width() * index.data(PROBABILITY_ROLE)), room.height())
-        )
-        painter.fillRect(room, palette.color(QPalette.ColorRole.AlternateBase))
-        painter.fillRect(bar, palette.color(QPalette.ColorRole.Highlight))
-        painter.setPen(palette.color(QPalette.ColorRole.Text))
-        place = rect.adjusted(rect.width() - 44, 0, -4, 0)
+        palette, rect = option.palette, option.rect
+        role = QPalette.ColorRole
+        is_target = bool(option.state & QStyle.StateFlag.State_Selected)
+        back, front = (role.Mid, role.Base) if is_target else (role.AlternateBase, role.Highlight)
+        if is_target:
+            painter.fillRect(rect, palette.color(role.Highlight))
+        room = rect.adjusted(2, 6, -_NUMBER_WIDTH - 4, -6)
+        bar = QRect(room)
+        bar.setWidth(round(room.width() * index.data(PROBABILITY_ROLE)))
+        painter.fillRect(room, palette.color(back))
+        painter.fillRect(bar, palette.color(front))
+        painter.setPen(palette.color(role.HighlightedText if is_target else role.Text))
+        place = QRect(rect.right() - _NUMBER_WIDTH, rect.top(), _NUMBER_WIDTH - 4, rect.height())
         painter.drawText(
             place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, index.data()
         )

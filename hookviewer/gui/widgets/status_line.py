@@ -4,6 +4,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QWidget
 
 from hookviewer.engine.run import Run
+from hookviewer.gui.widgets.elided_label import ElidedLabel
 from hookviewer.gui.widgets.numbers import bytes_text, count_text, duration_text
 
 
@@ -12,7 +13,7 @@ class StatusLine(QStatusBar):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._stage = QLabel()
+        self._stage = ElidedLabel()
         self._bar = QProgressBar(maximum=0, textVisible=False)
         self._bar.setFixedSize(120, 12)
         self._bar.hide()
