@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.errors import HookviewerError
-from hookviewer.engine.plan import Target
+from hookviewer.engine.plan import Intervention, Target
 
 T = TypeVar("T")
 
@@ -54,3 +54,4 @@ Source = Callable[[str, CancelToken], Any]
 
 sources: Registry[Source] = Registry("source")
 targets: Registry[Callable[..., Target]] = Registry("target")
+interventions: Registry[Callable[..., Intervention]] = Registry("intervention")

@@ -13,9 +13,11 @@ class HookviewerError(Exception):
 
     Attributes:
         details: More for those who want to look deeper, as a traceback; may be empty.
+        run: What was captured before, where a run had begun.
     """
 
     details: str = ""
+    run: "Run | None" = None
 
 
 class UnknownPathError(HookviewerError, KeyError):
@@ -39,10 +41,12 @@ class CannotRunError(HookviewerError):
 
 
 class ForwardError(HookviewerError):
-    """The model's own code raised; what was captured before is in ``run``."""
+    """The model's own code raised; ``path`` is the innermost module, None outside of any."""
 
-    def __init__(self, sentence: str, path: str | None, run: "Run", details: str) -> None:
+    def __init__(self, sentence: str, path: str | None, details: str) -> None:
         super().__init__(sentence)
-        self.details = details
-        self.path = path
-        self.run = run
+        self.path, self.details = path, details
+
+
+class BackwardError(HookviewerError):
+    """Autograd could not differentiate what the model computed."""

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from hookviewer.engine.absence import NOT_CALLED, STOPPED
 from hookviewer.engine.cancel import CancelToken
-from hookviewer.engine.errors import CannotRunError, TargetError
+from hookviewer.engine.errors import CannotRunError, HookviewerError, TargetError
 from hookviewer.engine.explain import explain
-from hookviewer.engine.failure import forward_error
+from hookviewer.engine.failure import backward_error, forward_error
 from hookviewer.engine.leaves import map_leaves
 from hookviewer.engine.paths import Paths, is_uninitialised, own_tensors
 from hookviewer.engine.plan import Plan, Quantity, Tap
@@ -30,38 +31,50 @@ def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = N
     Raises:
         UnknownPathError: A tap's path names no node of this model.
         CannotRunError: The model has no data to compute with.
-        ForwardError: The model's own code raised; what was captured before is in its ``run``.
+        ForwardError: The model's own code raised. What was captured before is in the error's
+            ``run``, as with the two below.
         TargetError: The target is no scalar of this model's output.
+        BackwardError: Autograd cannot differentiate this model.
         Cancelled: ``token`` asked the run to stop.
     """
     token = token or CancelToken()
     model = _runnable(model)
     paths = Paths(model)
-    for tap in plan.taps:
-        paths.check(tap.path)
+    for path in {*(tap.path for tap in plan.taps), *plan.interventions}:
+        paths.check(path)
     with (
         torch.inference_mode(mode=False),
         torch.enable_grad(),
         preserved(model, train=plan.train, seed=plan.seed),
         Recorder(paths, plan, token) as recorder,
     ):
-        token.check()
-        inputs = recorder.feed(plan.inputs, _device(model))
-        started = time.perf_counter()
         try:
-            output = model(*inputs.args, **inputs.kwargs)
-        except Exception as error:  # whatever the model's code raises, the user reads where
-            run = _recorded(paths, plan, recorder)
-            raise forward_error(error, paths, run) from None
-        forward = time.perf_counter() - started
-        recorder.end_forward(_parameters(paths, plan))
-        score, backward = _differentiate(plan, recorder, output)
+            output, forward = _forward(model, plan, recorder, paths)
+            recorder.end_forward(_parameters(paths, plan))
+            score, backward = _differentiate(plan, recorder, output)
+        except HookviewerError as error:
+            error.run = _recorded(paths, plan, recorder)
+            raise
     return replace(
         _recorded(paths, plan, recorder),
         output=map_leaves(output, lambda _, tensor: tensor.detach().clone()),
         score=score,
         timings=Timings(forward, backward),
     )
+
+
+def _forward(
+    model: Callable[..., Any], plan: Plan, recorder: Recorder, paths: Paths
+) -> tuple[Any, float]:
+    inputs = recorder.feed(plan.inputs, _device(model))
+    started = time.perf_counter()
+    try:
+        output = model(*inputs.args, **inputs.kwargs)
+    except HookviewerError:  # an intervention that does not fit
+        raise
+    except Exception as error:  # whatever the model's code raises, the user reads where
+        raise forward_error(error, paths) from None
+    return output, time.perf_counter() - started
 
 
 def _differentiate(
@@ -75,7 +88,10 @@ def _differentiate(
     if not plan.needs_backward:
         return score.item(), None
     started = time.perf_counter()
-    recorder.differentiate(score.reshape(()))
+    try:
+        recorder.differentiate(score.reshape(()))
+    except Exception as error:  # autograd's, or that of a custom function's backward
+        raise backward_error(error) from None
     return score.item(), time.perf_counter() - started
 
 
@@ -119,7 +135,9 @@ def _recorded(paths: Paths, plan: Plan, recorder: Recorder) -> Run:
     absences = dict(collection.absences)
     for tap in plan.taps:
         if not collection.mentions(tap):
-            absences[tap, None, None] = explain(paths, plan, tap, recorder.was_called(tap.path))
+            reason = explain(paths, plan, tap, recorder.was_called(tap.path))
+            is_cut_off = reason == NOT_CALLED and not recorder.forward_has_ended
+            absences[tap, None, None] = STOPPED if is_cut_off else reason
     return Run(
         taps=plan.taps,
         captures=tuple(sorted(collection.captures, key=lambda capture: capture.call)),

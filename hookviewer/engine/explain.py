@@ -11,7 +11,7 @@ def explain(paths: Paths, plan: Plan, tap: Tap, was_called: bool) -> str:
         reason = _of_parameters(paths, tap)
         if reason is not None:
             return reason
-    if tap.quantity.is_gradient and plan.target is None:
+    if tap.quantity.is_gradient and (plan.target is None or was_called):
         return absence.FORWARD_ONLY
     if was_called or paths.owner(tap.path) is not None:
         return absence.NO_TENSORS

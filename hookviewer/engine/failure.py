@@ -6,13 +6,12 @@ from typing import Any
 
 from torch import nn
 
-from hookviewer.engine.errors import ForwardError
+from hookviewer.engine.errors import BackwardError, ForwardError
 from hookviewer.engine.leaves import leaves
 from hookviewer.engine.paths import Paths
-from hookviewer.engine.run import Run
 
 
-def forward_error(error: Exception, paths: Paths, run: Run) -> ForwardError:
+def forward_error(error: Exception, paths: Paths) -> ForwardError:
     """Return a ``ForwardError`` that names the innermost module in which ``error`` happened.
 
     The traceback is kept as text only: its frames would hold every tensor of the forward.
@@ -27,7 +26,15 @@ def forward_error(error: Exception, paths: Paths, run: Run) -> ForwardError:
         name = f"'{path}' ({type(module).__name__})" if path else type(module).__name__
         sentence = f"The model stopped in {name}{_given(args)}: {what}"
     error.__traceback__ = None
-    return ForwardError(sentence, path, run, details)
+    return ForwardError(sentence, path, details)
+
+
+def backward_error(error: Exception) -> BackwardError:
+    """Return a ``BackwardError`` that says what autograd said."""
+    result = BackwardError(f"The gradients could not be computed: {str(error).strip()}")
+    result.details = "".join(traceback.format_exception(error))
+    error.__traceback__ = None
+    return result
 
 
 def _innermost_module(

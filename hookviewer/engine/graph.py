@@ -1,6 +1,6 @@
 """Read the autograd graph: edges, the nodes behind a score, the nodes of one module call."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -74,6 +74,25 @@ def as_root(tensor: Tensor) -> Tensor:
     anchor = torch.zeros((), dtype=tensor.dtype, device=tensor.device, requires_grad=True)
     rooted: Tensor = _Root.apply(tensor, anchor)
     return rooted
+
+
+def with_changed_gradient(tensor: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return a copy of ``tensor`` behind which every gradient becomes ``change(gradient)``."""
+    changed: Tensor = _ChangedGradient.apply(tensor, change)
+    return changed
+
+
+class _ChangedGradient(torch.autograd.Function):
+    """The identity, with a backward of the user's."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+        ctx.change = change
+        return tensor.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return ctx.change(gradients[0]), None
 
 
 class _Root(torch.autograd.Function):

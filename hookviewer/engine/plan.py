@@ -1,8 +1,9 @@
 """What one run shall do, decided in full before it starts."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,6 +11,18 @@ if TYPE_CHECKING:
 
 Target = Callable[[Any], "Tensor"]
 """Turns the model's output into the scalar that is differentiated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """Replaces what passes at a node: a value in forward, a gradient in backward.
+
+    Each function takes a tensor and returns another of the same shape and dtype; it must not write
+    to the one it is given. None leaves that direction alone.
+    """
+
+    forward: "Callable[[Tensor], Tensor] | None" = None
+    backward: "Callable[[Tensor], Tensor] | None" = None
 
 
 class Quantity(StrEnum):
@@ -67,6 +80,8 @@ class Plan:
         seed: Seed of all random numbers of the run; None goes on from the present state.
         survey: Whether to note the shapes of every module's output too. Copies nothing.
         class_names: The names along the output's class axis, for ``Run.top``.
+        interventions: What is changed on the way, by path; of several at a path the first acts
+            first in forward and last in backward, as layers behind each other would.
     """
 
     taps: frozenset[Tap]
@@ -76,6 +91,9 @@ class Plan:
     seed: int | None = None
     survey: bool = False
     class_names: tuple[str, ...] = ()
+    interventions: Mapping[str, tuple[Intervention, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
     @property
     def needs_backward(self) -> bool:

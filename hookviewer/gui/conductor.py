@@ -121,9 +121,8 @@ class Conductor(QObject):
 
     def _on_failed(self, error: Exception) -> None:
         self.stage_changed.emit(self.tr("failed"))
-        run = getattr(error, "run", None) if isinstance(error, HookviewerError) else None
-        if isinstance(run, Run):
-            self._workspace.set_run(run)  # what was captured before is kept
+        if isinstance(error, HookviewerError) and error.run is not None:
+            self._workspace.set_run(error.run)  # what was captured before is kept
         else:
             self._show_stopped()
         self.failed.emit(error)
