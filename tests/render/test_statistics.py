@@ -55,6 +55,11 @@ def test_a_constant_lies_in_the_middle_of_its_histogram(value, limits):
     assert found.histogram[31:33].sum() == found.histogram.sum() == 15
 
 
+def test_a_constant_has_exactly_its_own_mean_and_no_deviation():
+    found = describe(np.full(7, 0.1))
+    assert (found.mean, found.standard_deviation) == (0.1, 0)
+
+
 def test_huge_floats_do_not_overflow():
     minimum, maximum, mean, deviation = numbers([-1e38, 1e38, 3e38, -3e38])
     assert (minimum, maximum) == (np.float32(-3e38), np.float32(3e38))
