@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hookviewer.engine.absence import NOT_CALLED, STOPPED
+from hookviewer.engine.absence import STOPPED
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.errors import CannotRunError, HookviewerError, TargetError
 from hookviewer.engine.explain import explain
@@ -50,9 +50,12 @@ def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = N
     ):
         try:
             output, forward = _forward(model, plan, recorder, paths)
-            recorder.end_forward(_parameters(paths, plan))
+            recorder.end_forward()
+            recorder.take_parameters(_parameters(paths, plan))
             score, backward = _differentiate(plan, recorder, output)
         except HookviewerError as error:
+            if not recorder.forward_has_ended:
+                recorder.take_parameters(_parameters(paths, plan))
             error.run = _recorded(paths, plan, recorder)
             raise
     return replace(
@@ -135,9 +138,11 @@ def _recorded(paths: Paths, plan: Plan, recorder: Recorder) -> Run:
     absences = dict(collection.absences)
     for tap in plan.taps:
         if not collection.mentions(tap):
-            reason = explain(paths, plan, tap, recorder.was_called(tap.path))
-            is_cut_off = reason == NOT_CALLED and not recorder.forward_has_ended
-            absences[tap, None, None] = STOPPED if is_cut_off else reason
+            if recorder.forward_has_ended or tap.quantity is Quantity.PARAMETER:
+                reason = explain(paths, plan, tap, recorder.was_called(tap.path))
+            else:
+                reason = STOPPED
+            absences[tap, None, None] = reason
     return Run(
         taps=plan.taps,
         captures=tuple(sorted(collection.captures, key=lambda capture: capture.call)),

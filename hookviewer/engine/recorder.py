@@ -100,9 +100,12 @@ class Recorder:
         """Whether the forward came to its end."""
         return not self._recording
 
-    def end_forward(self, parameters: Mapping[Tap, Mapping[str, Tensor]]) -> None:
-        """Record ``parameters`` by tap; calls after this are recomputation inside backward."""
+    def end_forward(self) -> None:
+        """Record no further calls: those that come now are recomputation inside backward."""
         self._recording = False
+
+    def take_parameters(self, parameters: Mapping[Tap, Mapping[str, Tensor]]) -> None:
+        """Record ``parameters``, by tap and name, as they are now."""
         for tap, tensors in parameters.items():
             for name, tensor in tensors.items():
                 if not tap.quantity.is_gradient:

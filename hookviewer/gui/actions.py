@@ -7,10 +7,11 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QMenu, QStyle
+from PySide6.QtWidgets import QMainWindow, QMenu
+
+from hookviewer.gui.icons import icon
 
 Actions = dict[str, QAction]
-_Pixmap = QStyle.StandardPixmap
 
 
 class MenuName(StrEnum):
@@ -30,7 +31,7 @@ class ActionRow:
     menu: MenuName
     text: str
     shortcut: str = ""
-    icon: QStyle.StandardPixmap | None = None
+    icon: str = ""
     checkable: bool = False
 
 
@@ -48,12 +49,12 @@ def action_rows() -> tuple[ActionRow, ...]:
     """Return the table, translated."""
     file, run, view, info = MenuName
     return (
-        ActionRow("open_model", file, _tr("Open &model …"), "Ctrl+O", _Pixmap.SP_DirOpenIcon),
-        ActionRow("open_input", file, _tr("Open &input …"), "Ctrl+I", _Pixmap.SP_FileIcon),
+        ActionRow("open_model", file, _tr("Open &model …"), "Ctrl+O", "open-model"),
+        ActionRow("open_input", file, _tr("Open &input …"), "Ctrl+I", "open-input"),
         ActionRow("save_screenshot", file, _tr("&Save a picture of the window …"), "Ctrl+S"),
         ActionRow("quit", file, _tr("&Quit"), "Ctrl+Q"),
-        ActionRow("run", run, _tr("&Run"), "F5", _Pixmap.SP_MediaPlay),
-        ActionRow("stop", run, _tr("&Stop"), "Esc", _Pixmap.SP_MediaStop),
+        ActionRow("run", run, _tr("&Run"), "F5", "run"),
+        ActionRow("stop", run, _tr("&Stop"), "Esc", "stop"),
         ActionRow("find_node", view, _tr("&Find a node"), "Ctrl+F"),
         ActionRow("fit", view, _tr("Fit the &pictures"), "Ctrl+0"),
         ActionRow("dark", view, _tr("&Dark theme"), "Ctrl+D", checkable=True),
@@ -80,12 +81,18 @@ def build_actions(window: QMainWindow, functions: Mapping[str, Callable[..., Any
         action.setObjectName(row.name)
         action.setShortcut(QKeySequence(row.shortcut))
         action.setCheckable(row.checkable)
-        if row.icon is not None:
-            action.setIcon(window.style().standardIcon(row.icon))
         _connect(action, functions[row.name], with_state=row.checkable)
         menus[row.menu].addAction(action)
         actions[row.name] = action
+    draw_icons(actions)
     return actions
+
+
+def draw_icons(actions: Actions) -> None:
+    """Give the actions the icons that go with the present theme."""
+    for row in action_rows():
+        if row.icon:
+            actions[row.name].setIcon(icon(row.icon))
 
 
 def add_to_menu(window: QMainWindow, menu: MenuName, actions: Iterable[QAction]) -> None:

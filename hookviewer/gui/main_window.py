@@ -281,3 +281,4 @@ class MainWindow(QMainWindow):
     def _on_dark_toggled(self, dark: bool) -> None:
         self._settings.dark = dark
         apply_theme(dark=dark)
+        actions.draw_icons(self.actions_by_name)
