@@ -1,6 +1,8 @@
 """Turn what the user wishes into tasks for the model worker, and their answers into state."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -10,12 +12,11 @@ from hookviewer.engine.node import Node
 from hookviewer.engine.plan import Plan
 from hookviewer.engine.run import Run
 from hookviewer.gui import model_tasks
-from hookviewer.gui.dispatcher import Dispatcher
-from hookviewer.gui.model_tasks import OpenedModel, Outcome
+from hookviewer.gui.dispatcher import Dispatcher, Task
+from hookviewer.gui.model_tasks import OpenedModel
 from hookviewer.gui.workspace import Workspace
-from hookviewer.inputs import LoadedInput
 
-MODEL, INPUT, RUN = "model", "input", "run"
+SURROUNDINGS, MODEL, INPUT, PATH, RUN = "surroundings", "model", "input", "path", "run"
 
 
 class Conductor(QObject):
@@ -26,7 +27,8 @@ class Conductor(QObject):
     surroundings_found = Signal(object)
     failed = Signal(object)
     """An exception; a HookviewerError is for the user, anything else is a bug."""
-    succeeded = Signal()
+    recovered = Signal()
+    """What failed last has now succeeded."""
     settled = Signal()
     """Nothing is under way any more."""
 
@@ -35,6 +37,7 @@ class Conductor(QObject):
         self._workspace, self._models = workspace, models
         self._device, self._input_spec, self._path = "cpu", "demo", ""
         self._plan: Plan | None = None
+        self._failed = ""
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self.run)
         workspace.plan_changed.connect(self._on_plan_changed)
@@ -50,13 +53,12 @@ class Conductor(QObject):
         self._input_spec, self._path = input_spec or self._input_spec, path
         self.stage_changed.emit(self.tr("loading {spec} …").format(spec=spec))
         task = partial(model_tasks.open_model, spec, self._device)
-        self._models.submit(MODEL, task, self._on_model, self._on_failed)
+        self._submit(MODEL, task, self._on_model)
 
     def look_around(self) -> None:
         """Import torch in the worker and find out what it offers."""
         self.stage_changed.emit(self.tr("loading torch …"))
-        then = self.surroundings_found.emit
-        self._models.submit("surroundings", model_tasks.look_around, then, self._on_failed)
+        self._submit(SURROUNDINGS, model_tasks.look_around, self.surroundings_found.emit)
 
     def open_input(self, spec: str) -> None:
         """Feed the open model something else."""
@@ -66,15 +68,15 @@ class Conductor(QObject):
             return
         self.stage_changed.emit(self.tr("reading {spec} …").format(spec=spec))
         task = partial(model_tasks.open_input, spec, opened.loaded.preprocessing)
-        self._models.submit(INPUT, task, self._on_input, self._on_failed)
+        self._submit(INPUT, task, self._workspace.set_input)
 
     def set_device(self, device: str) -> None:
         """Open models on ``device`` from now on, the present one too."""
-        opened = self._workspace.opened
-        if device != self._device:
-            self._device = device
-            if opened is not None:
-                self.open_model(opened.loaded.spec, path=self._workspace.path)
+        opened, self._device = self._workspace.opened, device
+        if opened is not None and opened.device != device:
+            self._path = self._workspace.path
+            self.stage_changed.emit(self.tr("moving to {device} …").format(device=device))
+            self._submit(MODEL, partial(model_tasks.move_model, opened, device), self._on_model)
 
     @Slot()
     def run(self) -> None:
@@ -86,7 +88,7 @@ class Conductor(QObject):
         self._plan = plan
         self.stage_changed.emit(self.tr("running …"))
         task = partial(model_tasks.run_plan, opened, plan)
-        self._models.submit(RUN, task, self._on_outcome, self._on_failed)
+        self._submit(RUN, task, self._workspace.set_outcome)
 
     @Slot()
     def stop(self) -> None:
@@ -109,17 +111,21 @@ class Conductor(QObject):
         if self._path in known:
             self._workspace.select(self._path or _first_look(opened.tree))
         else:
+            self._failed = PATH
             self.failed.emit(UnknownPathError(self._path, known))
         self.open_input(self._input_spec)
 
-    def _on_input(self, loaded: LoadedInput) -> None:
-        self._workspace.set_input(loaded)
+    def _submit(self, key: str, task: Task, then: Callable[[Any], None]) -> None:
+        def succeed(result: object) -> None:
+            if self._failed == key:
+                self._failed = ""
+                self.recovered.emit()
+            then(result)
 
-    def _on_outcome(self, outcome: Outcome) -> None:
-        self._workspace.set_outcome(outcome)
-        self.succeeded.emit()
+        self._models.submit(key, task, succeed, partial(self._fail, key))
 
-    def _on_failed(self, error: Exception) -> None:
+    def _fail(self, key: str, error: Exception) -> None:
+        self._failed = key
         self.stage_changed.emit(self.tr("failed"))
         if isinstance(error, HookviewerError) and error.run is not None:
             self._workspace.set_run(error.run)  # what was captured before is kept

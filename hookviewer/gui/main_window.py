@@ -162,7 +162,7 @@ class MainWindow(QMainWindow):
         conductor.stage_changed.connect(self.status.show_stage)
         conductor.surroundings_found.connect(self._on_surroundings_found)
         conductor.failed.connect(self._on_failed)
-        conductor.succeeded.connect(self._on_succeeded)
+        conductor.recovered.connect(self.area.message_bar.hide)
         self.models.busy_changed.connect(self.status.show_busy)
         self.models.busy_changed.connect(self.actions_by_name["stop"].setEnabled)
         self.models.busy_changed.connect(self._on_busy_changed)
@@ -259,10 +259,6 @@ class MainWindow(QMainWindow):
             self.area.message_bar.show_message(str(error), error.details)
         else:
             self._report.report(error)
-
-    @Slot()
-    def _on_succeeded(self) -> None:
-        self.area.message_bar.hide()
 
     @Slot(bool)
     def _on_busy_changed(self, _busy: bool) -> None:

@@ -1,6 +1,6 @@
 """What the model worker does: torch is imported here, in its thread, when the window is up."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.errors import HookviewerError
@@ -60,7 +60,18 @@ def open_model(spec: str, device: str, token: CancelToken) -> OpenedModel:
 
     loaded = load(spec, token=token)
     token.check()
-    return OpenedModel(loaded, build_tree(loaded.model.to(device)), device)
+    opened = OpenedModel(loaded, build_tree(loaded.model), "")
+    return move_model(opened, device, token)
+
+
+def move_model(opened: OpenedModel, device: str, _token: CancelToken) -> OpenedModel:
+    """Put an opened model on another device."""
+    try:
+        opened.loaded.model.to(device)
+    except (RuntimeError, AssertionError) as error:  # what torch raises depends on the device
+        reason = str(error).partition("\n")[0]
+        raise HookviewerError(f"The model cannot be put on '{device}': {reason}") from error
+    return replace(opened, device=device)
 
 
 def open_input(spec: str, preprocessing: Preprocessing, _token: CancelToken) -> LoadedInput:

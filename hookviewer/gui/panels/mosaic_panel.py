@@ -48,6 +48,7 @@ class MosaicPanel(Panel):
         self.reading.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._fill_choosers()
         self._lay_out()
+        self.say(self.tr("No model is open yet."))
 
     @property
     def picture(self) -> Picture | None:
