@@ -1,5 +1,6 @@
 """The Node tree for a QTreeView, and the filter that searches it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, overload
@@ -30,6 +31,9 @@ class Column(IntEnum):
     PARAMETERS = 3
 
 
+_COLUMNS = len(Column)
+
+
 class NodeTreeModel(QAbstractItemModel):
     """Read-only view of a Node tree; the root is the only top-level row.
 
@@ -40,26 +44,23 @@ class NodeTreeModel(QAbstractItemModel):
         super().__init__(parent)
         self.nodes = tuple(root.walk())
         self._number = {node.path: number for number, node in enumerate(self.nodes)}
+        self._children = [[self._number[c.path] for c in node.children] for node in self.nodes]
         self._row = [0] * len(self.nodes)
         self.parents = [-1] * len(self.nodes)
-        for number, node in enumerate(self.nodes):
-            for row, child in enumerate(node.children):
-                self._row[self._number[child.path]] = row
-                self.parents[self._number[child.path]] = number
+        self.depths = [0] * len(self.nodes)
+        for number, children in enumerate(self._children):  # parents come before their children
+            for row, child in enumerate(children):
+                self._row[child], self.parents[child] = row, number
+                self.depths[child] = self.depths[number] + 1
         self._shapes: Shapes = {}
 
     def set_shapes(self, shapes: Shapes) -> None:
         """Fill the column of outputs: ``{path: (shape of call 0, …)}``."""
         self._shapes = shapes
-        self._announce(_NOWHERE)
-
-    def _announce(self, parent: QModelIndex) -> None:
-        count = self.rowCount(parent)
-        if count:
-            first = self.index(0, Column.NAME, parent)
-            self.dataChanged.emit(first, self.index(count - 1, Column.PARAMETERS, parent))
-        for row in range(count):
-            self._announce(self.index(row, Column.NAME, parent))
+        for children in ([0], *filter(None, self._children)):
+            first = self.createIndex(0, Column.OUTPUT, children[0])
+            last = self.createIndex(len(children) - 1, Column.OUTPUT, children[-1])
+            self.dataChanged.emit(first, last)
 
     def index_of(self, path: str, column: int = Column.NAME) -> QModelIndex:
         """Return the index of the node at ``path``, which must exist."""
@@ -70,19 +71,19 @@ class NodeTreeModel(QAbstractItemModel):
         """Return how many children a node has."""
         if not parent.isValid():
             return 1
-        return 0 if parent.column() > 0 else len(self.nodes[parent.internalId()].children)
+        return 0 if parent.column() > 0 else len(self._children[parent.internalId()])
 
     def columnCount(self, _parent: Index = _NOWHERE) -> int:
         """Return the same number of columns for every node."""
-        return len(Column)
+        return _COLUMNS
 
     def index(self, row: int, column: int, parent: Index = _NOWHERE) -> QModelIndex:
         """Return the index of a child."""
-        if not self.hasIndex(row, column, parent):
+        children = self._children[parent.internalId()] if parent.isValid() else [0]
+        # Not hasIndex, which asks back twice: a big tree wants this a hundred thousand times.
+        if parent.column() > 0 or not (0 <= row < len(children) and 0 <= column < _COLUMNS):
             return QModelIndex()
-        if not parent.isValid():
-            return self.createIndex(row, column, 0)
-        return self.index_of(self.nodes[parent.internalId()].children[row].path, column)
+        return self.createIndex(row, column, children[row])
 
     @overload
     def parent(self) -> QObject | None: ...
@@ -152,6 +153,7 @@ class NodeFilter(QSortFilterProxyModel):
         super().__init__(parent)
         self._text = ""
         self._kept: frozenset[int] | None = None
+        self.setDynamicSortFilter(False)  # nothing that changes in the tree changes what is found
 
     def setSourceModel(self, model: QAbstractItemModel) -> None:
         """Filter another tree with the same text."""
@@ -162,7 +164,16 @@ class NodeFilter(QSortFilterProxyModel):
         """Show only what contains ``text``, whatever its case; everything when it is empty."""
         self._text = text.strip().lower()
         self._kept = self._search(self.sourceModel())
-        self.invalidateFilter()
+        self.invalidate()  # not row by row: a view would make another row the current one
+
+    def counts_by_depth(self) -> list[int]:
+        """Return how many nodes are shown on each level, the root's first."""
+        model = self.sourceModel()
+        if not isinstance(model, NodeTreeModel):
+            return []
+        shown = self._kept if self._kept is not None else range(len(model.nodes))
+        counted = Counter(model.depths[number] for number in shown)
+        return [counted[depth] for depth in range(len(counted))]
 
     def filterAcceptsRow(self, row: int, parent: Index) -> bool:
         """Look up whether a row was found."""

@@ -1,6 +1,8 @@
 """The model's tree with a filter above it."""
 
-from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
+from itertools import accumulate
+
+from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QLineEdit,
@@ -13,7 +15,13 @@ from hookviewer.engine.node import Node
 from hookviewer.gui.models.node_tree import PATH_ROLE, Column, NodeFilter, NodeTreeModel, Shapes
 
 _SHORT = 25
-"""A model with at most this many modules is shown unfolded."""
+"""A model with fewer nodes is shown unfolded."""
+_LEVELS = 3
+"""How many levels of a longer one are shown."""
+_MOST_ROWS = 2000
+"""How many rows may be unfolded at once; each takes a twentieth of a millisecond."""
+_MEASURED = 200
+"""How many names may decide how wide their column is."""
 
 _SAMPLES = {
     Column.TYPE: "InvertedResidu",
@@ -43,22 +51,26 @@ class ModelTree(QWidget):
         self.view.setModel(self._filter)
         self.view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.view.setIndentation(12)
-        self.view.expanded.connect(self._on_expanded)
+        self.view.header().setResizeContentsPrecision(_MEASURED)
+        self._widening = QTimer(self, singleShot=True, interval=0)  # once for many rows
+        self._widening.timeout.connect(self._on_widening_due)
+        self.view.expanded.connect(self._widening.start)
         self.view.selectionModel().currentChanged.connect(self._on_current_changed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4, 4, 4, 4)
         layout.addWidget(self.filter_edit)
         layout.addWidget(self.view)
         self._model: NodeTreeModel | None = None
+        self._path = ""
 
     def show_tree(self, root: Node) -> None:
         """Show another model, unfolded as far as it stays easy to survey."""
         old, self._model = self._model, NodeTreeModel(root, self)
+        self._path = ""
         self._filter.setSourceModel(self._model)
         if old is not None:
             old.deleteLater()
         header = self.view.header()
-        header.setStretchLastSection(False)
         for column, sample in _SAMPLES.items():
             header.resizeSection(column, self.fontMetrics().horizontalAdvance(sample) + 10)
         self._unfold()
@@ -69,13 +81,12 @@ class ModelTree(QWidget):
             self._model.set_shapes(shapes)
 
     def select(self, path: str) -> None:
-        """Make ``path`` the current row and bring it into view."""
+        """Make ``path`` the current row and bring it into view, unless it is filtered out."""
+        self._path = path
         if self._model is None:
             return
         index = self._filter.mapFromSource(self._model.index_of(path))
-        if (index.isValid() and index.row() != self.view.currentIndex().row()) or (
-            index.parent() != self.view.currentIndex().parent()
-        ):
+        if index != self.view.currentIndex().siblingAtColumn(Column.NAME):
             self.view.setCurrentIndex(index)
             self.view.scrollTo(index)
 
@@ -86,16 +97,17 @@ class ModelTree(QWidget):
         self.filter_edit.selectAll()
 
     def _unfold(self) -> None:
-        count = len(self._model.nodes) if self._model else 0
-        if self.filter_edit.text() or count <= _SHORT:
-            self.view.expandAll()
-        else:
-            self.view.collapseAll()
-            self.view.expandToDepth(1)
-        self._on_expanded()
+        """Unfold what was found as a whole, a big model to its second level, but never too many."""
+        totals = list(accumulate(self._filter.counts_by_depth()))
+        most = len(totals) if self.filter_edit.text() or totals[-1:] < [_SHORT] else _LEVELS
+        levels = sum(total <= _MOST_ROWS for total in totals[:most])
+        self.view.collapseAll()
+        if levels > 1:
+            self.view.expandToDepth(levels - 2)
+        self._widening.start()
 
     @Slot()
-    def _on_expanded(self) -> None:
+    def _on_widening_due(self) -> None:
         """Show the names of all unfolded nodes whole: they differ at their ends."""
         self.view.resizeColumnToContents(Column.NAME)
 
@@ -103,9 +115,8 @@ class ModelTree(QWidget):
     def _on_filter_changed(self, text: str) -> None:
         self._filter.set_text(text)
         self._unfold()
-        current = self.view.currentIndex()
-        if current.isValid():
-            self.view.scrollTo(current)
+        self.select(self._path)
+        self.view.scrollTo(self.view.currentIndex())
 
     @Slot()
     def _on_return_pressed(self) -> None:
@@ -114,4 +125,5 @@ class ModelTree(QWidget):
     @Slot(QModelIndex, QModelIndex)
     def _on_current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if current.isValid():
-            self.node_selected.emit(current.data(PATH_ROLE))
+            self._path = current.data(PATH_ROLE)
+            self.node_selected.emit(self._path)
