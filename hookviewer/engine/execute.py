@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from hookviewer.engine.absence import STOPPED
 from hookviewer.engine.cancel import CancelToken
@@ -38,18 +38,17 @@ def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = N
         Cancelled: ``token`` asked the run to stop.
     """
     token = token or CancelToken()
-    model = _runnable(model)
-    paths = Paths(model)
+    paths = _runnable(Paths(model))
     for path in {*(tap.path for tap in plan.taps), *plan.interventions}:
         paths.check(path)
     with (
         torch.inference_mode(mode=False),
         torch.enable_grad(),
-        preserved(model, train=plan.train, seed=plan.seed),
+        preserved(paths, train=plan.train, seed=plan.seed),
         Recorder(paths, plan, token) as recorder,
     ):
         try:
-            output, forward = _forward(model, plan, recorder, paths)
+            output, forward = _forward(paths, plan, recorder)
             recorder.end_forward()
             recorder.take_parameters(_parameters(paths, plan))
             score, backward = _differentiate(plan, recorder, output)
@@ -66,13 +65,11 @@ def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = N
     )
 
 
-def _forward(
-    model: Callable[..., Any], plan: Plan, recorder: Recorder, paths: Paths
-) -> tuple[Any, float]:
-    inputs = recorder.feed(plan.inputs, _device(model))
+def _forward(paths: Paths, plan: Plan, recorder: Recorder) -> tuple[Any, float]:
+    inputs = recorder.feed(plan.inputs, next((p.device for p in paths.parameters()), None))
     started = time.perf_counter()
     try:
-        output = model(*inputs.args, **inputs.kwargs)
+        output = paths.model(*inputs.args, **inputs.kwargs)
     except HookviewerError:  # an intervention that does not fit
         raise
     except Exception as error:  # whatever the model's code raises, the user reads where
@@ -98,21 +95,14 @@ def _differentiate(
     return score.item(), time.perf_counter() - started
 
 
-def _runnable(model: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``model``, or a copy of a lazy one, so that looking does not initialise it."""
-    if not isinstance(model, nn.Module):
-        return model
-    tensors = [*model.parameters(), *model.buffers()]
+def _runnable(paths: Paths) -> Paths:
+    """Return ``paths``, or those of a copy of a lazy model: looking must not initialise it."""
+    tensors = [*paths.parameters(), *paths.buffers()]
     if any(tensor.is_meta for tensor in tensors):
         raise CannotRunError(
             "This model is on the meta device: it has shapes but no numbers. Load weights into it."
         )
-    return copy.deepcopy(model) if any(map(is_uninitialised, tensors)) else model
-
-
-def _device(model: Callable[..., Any]) -> torch.device | None:
-    first = next(model.parameters(), None) if isinstance(model, nn.Module) else None
-    return None if first is None else first.device
+    return Paths(copy.deepcopy(paths.model)) if any(map(is_uninitialised, tensors)) else paths
 
 
 def _parameters(paths: Paths, plan: Plan) -> Mapping[Tap, Mapping[str, Tensor]]:

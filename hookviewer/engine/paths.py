@@ -1,6 +1,6 @@
 """Find modules, parameters and buffers by path, and describe a model as a tree of Nodes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from torch import Tensor, nn
@@ -17,17 +17,23 @@ class Paths:
     """
 
     def __init__(self, model: Callable[..., Any]) -> None:
+        self.model = model
         self.modules: dict[str, nn.Module] = {}
+        self.by_module: dict[nn.Module, list[str]] = {}
+        """Every module once, with all its paths."""
         if isinstance(model, nn.Module):
-            named = model.named_modules(remove_duplicate=False)
-            self.modules = {_escaped(path): module for path, module in named}
+            for name, module in model.named_modules(remove_duplicate=False):
+                path = _escaped(name)
+                self.modules[path] = module
+                self.by_module.setdefault(module, []).append(path)
 
-    def by_module(self) -> dict[nn.Module, list[str]]:
-        """Return every module once, with all its paths."""
-        found: dict[nn.Module, list[str]] = {}
-        for path, module in self.modules.items():
-            found.setdefault(module, []).append(path)
-        return found
+    def parameters(self) -> list[Tensor]:
+        """Return every parameter once."""
+        return _each_once(module._parameters for module in self.by_module)
+
+    def buffers(self) -> list[Tensor]:
+        """Return every buffer once."""
+        return _each_once(module._buffers for module in self.by_module)
 
     def owner(self, path: str) -> tuple[str, str] | None:
         """Return (module path, name) of the parameter or buffer at ``path``, or None."""
@@ -102,6 +108,11 @@ def _tensor_nodes(owner: str, module: nn.Module) -> Iterator[Node]:
             parameter_count=tensor.numel() if is_parameter and not lazy else 0,
             shape=None if lazy else tuple(tensor.shape),
         )
+
+
+def _each_once(named: Iterable[Mapping[str, Tensor | None]]) -> list[Tensor]:
+    tensors = (tensor for each in named for tensor in each.values() if tensor is not None)
+    return list({id(tensor): tensor for tensor in tensors}.values())
 
 
 def _parent(path: str) -> str:

@@ -60,7 +60,7 @@ class Recorder:
         used = {*(tap.path for tap in self._plan.taps), *self._plan.interventions}
         with ExitStack() as stack:
             stack.callback(register_module_forward_pre_hook(self._guard).remove)
-            for module, paths in self._paths.by_module().items():
+            for module, paths in self._paths.by_module.items():
                 wanted = [path for path in paths if path in used]
                 if wanted:
                     begin, end = partial(self._on_begin, wanted), partial(self._on_end, wanted)

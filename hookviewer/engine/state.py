@@ -2,7 +2,7 @@
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,28 +10,28 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hookviewer.engine.paths import Paths
+
 _MUTABLE = (list, dict, set, deque)
 
 
 @contextmanager
-def preserved(model: Callable[..., Any], *, train: bool, seed: int | None) -> Iterator[None]:
-    """Run the block in the wanted mode and put back whatever it changed.
+def preserved(paths: Paths, *, train: bool, seed: int | None) -> Iterator[None]:
+    """Run the block in the wanted mode and put back whatever it changed in the model.
 
     Every module gets its own attributes back (the same objects, with the same contents),
     ``training``, buffers, ``requires_grad`` and ``.grad`` included, and the random states of torch,
     numpy and Python are what they were. Parameters are not copied: a forward that writes to one
     is the only thing not undone.
     """
-    if not isinstance(model, nn.Module):
-        with _random_states(seed):
-            yield
-        return
-    modules = [_Attributes(module) for module in model.modules()]
-    parameters = [(p, p.requires_grad, p.grad) for p in model.parameters()]
-    buffers = [_Bytes(tensor) for tensor in model.buffers()]
+    parameters = [(p, p.requires_grad, p.grad) for p in paths.parameters()]
+    with torch.no_grad():
+        modules = [_Attributes(module) for module in paths.by_module]
+        buffers = [_Bytes(tensor) for tensor in paths.buffers()]
     try:
         with _random_states(seed):
-            model.train(train)
+            if any(module.training != train for module in paths.by_module):
+                paths.modules[""].train(train)
             yield
     finally:
         for attributes in modules:
@@ -103,7 +103,7 @@ class _Bytes:
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = tensor
         self._version = tensor._version
-        self._copy = None if tensor.is_meta else tensor.detach().clone()
+        self._copy = None if tensor.is_meta else tensor.clone()
 
     def restore(self) -> None:
         """Copy the old bytes back, if there are others now."""
