@@ -144,7 +144,8 @@ class Mouse:
         self._press(QTest.mouseDClick, view, x, y)
 
     def wheel(self, view, x, y, turns):
-        place = QPointF(self.place(view, x, y))
+        # Unlike the others, QTest.wheelEvent wants pixels of the screen (Qt 6.11).
+        place = QPointF(self.place(view, x, y)) * view.devicePixelRatioF()
         QTest.wheelEvent(view.window().windowHandle(), place, QPoint(0, 120 * turns))
 
     def _press(self, how, view, x, y):

@@ -46,16 +46,14 @@ class MosaicView(PictureView):
         self._mosaic = None
         super().show_message(text)
 
-    def select(self, tile: int | None) -> None:
-        """Put the frame around a tile and announce it; None takes the frame away."""
-        if self._mosaic is None or tile == self._selected:
-            return
-        self.mark_tile(tile)
-        if tile is not None:
+    def select(self, tile: int) -> None:
+        """Put the frame around a tile and announce it, also if it has it already."""
+        if self._mosaic is not None:
+            self.mark_tile(tile)
             self.tile_selected.emit(tile)
 
     def mark_tile(self, tile: int | None) -> None:
-        """Put the frame around a tile without announcing it."""
+        """Put the frame around a tile without announcing it; None takes the frame away."""
         self._selected = tile
         self._mark_selected()
 
@@ -64,7 +62,7 @@ class MosaicView(PictureView):
         target = self._tile_by_key(Qt.Key(event.key()))
         if target is None:
             super().keyPressEvent(event)
-        else:
+        elif target != self._selected:
             self.select(target)
 
     def _tile_by_key(self, key: Qt.Key) -> int | None:

@@ -5,7 +5,7 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from pyqtgraph.GraphicsScene.mouseEvents import MouseClickEvent
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtGui import QMouseEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QGraphicsRectItem, QLabel, QSizePolicy, QStackedLayout, QWidget
 
 from hookviewer.gui.widgets.color_table import color_table
@@ -37,8 +37,8 @@ class PictureView(QWidget):
         self._graphics = pg.GraphicsView(background=None)
         self._graphics.setCentralItem(self._box)
         self._graphics.viewport().installEventFilter(self)
+        self._graphics.viewport().setAcceptDrops(False)  # a file dropped on it is the window's
         self._graphics.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys belong to the outer widget
-        self._graphics.scene().sigMouseMoved.connect(self._on_mouse_moved)
         self._graphics.scene().sigMouseClicked.connect(self._on_mouse_clicked)
         self._message = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
         self._message.setWordWrap(True)
@@ -98,8 +98,9 @@ class PictureView(QWidget):
 
     def position_of(self, x: float, y: float) -> QPointF:
         """Return where in this widget a place of the picture is painted."""
-        scene = self._image.mapToScene(QPointF(x, y))
-        return QPointF(self._graphics.mapTo(self, self._graphics.mapFromScene(scene)))
+        scene = self._box.mapViewToScene(QPointF(x, y))
+        place = self._graphics.viewportTransform().map(scene)
+        return QPointF(self._graphics.viewport().mapTo(self, place))
 
     @property
     def gap_color(self) -> RGB:
@@ -112,22 +113,24 @@ class PictureView(QWidget):
         return None if is_color else color_table(self._color_map, self.gap_color)
 
     @Slot(object)
-    def _on_mouse_moved(self, position: QPointF) -> None:
-        point = self._image.mapFromScene(position)
-        self.hovered.emit(point.x(), point.y())
-
-    @Slot(object)
     def _on_mouse_clicked(self, event: MouseClickEvent) -> None:
         if event.double():
             self.fit()
         elif event.button() == Qt.MouseButton.LeftButton:
-            point = self._image.mapFromScene(event.scenePos())
+            point = self._box.mapSceneToView(event.scenePos())
             self.clicked.emit(point.x(), point.y())
 
     def eventFilter(self, watched: object, event: QEvent) -> bool:
-        """Notice that the mouse has left."""
+        """Notice where the mouse is, and that it has left.
+
+        pyqtgraph's own signal leaves moves out, even the last one before the mouse comes to rest.
+        """
         if event.type() == QEvent.Type.Leave:
             self.left.emit()
+        elif event.type() == QEvent.Type.MouseMove and isinstance(event, QMouseEvent):
+            to_scene, _ = self._graphics.viewportTransform().inverted()
+            point = self._box.mapSceneToView(to_scene.map(event.position()))
+            self.hovered.emit(point.x(), point.y())
         return super().eventFilter(watched, event)  # type: ignore[arg-type]  # Qt's own object
 
     def resizeEvent(self, event: QResizeEvent) -> None:
