@@ -9,7 +9,6 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from hookviewer.engine.absence import STOPPED
 from hookviewer.engine.errors import HookviewerError, UnknownPathError
 from hookviewer.engine.node import Node
-from hookviewer.engine.plan import Plan
 from hookviewer.engine.run import Run
 from hookviewer.gui import model_tasks
 from hookviewer.gui.dispatcher import Dispatcher, Task
@@ -36,7 +35,6 @@ class Conductor(QObject):
         super().__init__(parent)
         self._workspace, self._models = workspace, models
         self._device, self._input_spec, self._path = "cpu", "demo", ""
-        self._plan: Plan | None = None
         self._failed = ""
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self.run)
@@ -85,7 +83,6 @@ class Conductor(QObject):
         opened, plan = self._workspace.opened, self._workspace.plan()
         if opened is None or plan is None:
             return
-        self._plan = plan
         self.stage_changed.emit(self.tr("running …"))
         task = partial(model_tasks.run_plan, opened, plan)
         self._submit(RUN, task, self._workspace.set_outcome)
@@ -100,8 +97,8 @@ class Conductor(QObject):
             self._show_stopped()
 
     def _show_stopped(self) -> None:
-        if self._workspace.run is None and self._plan is not None:
-            taps = self._plan.taps
+        if self._workspace.run is None and self._workspace.opened is not None:
+            taps = self._workspace.taps
             stopped = Run(taps, absences={(tap, None, None): STOPPED for tap in taps})
             self._workspace.set_run(stopped)
 

@@ -95,11 +95,16 @@ class Workspace(QObject):
         """The names along the output's class axis; empty when unknown."""
         return self._opened.loaded.class_names if self._opened else ()
 
+    @property
+    def taps(self) -> frozenset[Tap]:
+        """What the visible panels want of the selected node."""
+        return frozenset(Tap(self._path, quantity) for quantity in self._wanted)
+
     def plan(self) -> Plan | None:
         """Return what should be run now; None without a model and an input."""
         if self._opened is None or self._input is None:
             return None
-        taps = frozenset(Tap(self._path, quantity) for quantity in self._wanted)
+        taps = self.taps
         return Plan(
             taps=taps,
             inputs=self._input.inputs,
@@ -167,7 +172,8 @@ class Workspace(QObject):
         if quantities != self._wanted:
             missing = quantities - self._wanted
             self._wanted = quantities
-            if missing:
+            is_recorded = self._run is not None and self.taps <= self._run.taps
+            if missing and not is_recorded:
                 self._drop_run()
 
     def set_outcome(self, outcome: Outcome) -> None:

@@ -113,6 +113,22 @@ def open_net(window, settles, tmp_path):
 
 
 @pytest.fixture
+def click_node(qtbot, window, settles):
+    """Click a row of the model tree and wait until it is on the screen everywhere."""
+
+    def click_node(path):
+        tree = window.tree
+        index = tree.view.model().mapFromSource(tree.view.model().sourceModel().index_of(path))
+        tree.view.scrollTo(index)
+        place = tree.view.visualRect(index).center()
+        with settles():
+            qtbot.mouseClick(tree.view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert window.workspace.path == path
+
+    return click_node
+
+
+@pytest.fixture
 def maps(window):
     return window.area.panels["feature-maps"]
 

@@ -1,10 +1,12 @@
 """The filters, biases and other parameters of the selected node."""
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from hookviewer.engine.capture import Capture
-from hookviewer.engine.node import NodeKind
+from hookviewer.engine.node import Node, NodeKind
 from hookviewer.engine.plan import Quantity
 from hookviewer.gui.panels.base import Look, panels
 from hookviewer.gui.panels.mosaic_panel import MosaicPanel
@@ -35,9 +37,9 @@ class FiltersPanel(MosaicPanel):
         """Return the panel's name."""
         return self.tr("Filters")
 
-    def read(self, capture: Capture) -> TileStack:
-        """Return the tiles of a parameter."""
-        return filters_of(capture)
+    def reader(self, _node: Node) -> Callable[[Capture], TileStack]:
+        """Return how parameters become tiles."""
+        return filters_of
 
     def show_look(self, look: Look) -> None:
         """Show the node's own parameters, or where below it there are some."""

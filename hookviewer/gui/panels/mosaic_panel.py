@@ -1,5 +1,6 @@
 """The common part of all panels that show tiles."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
@@ -7,6 +8,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from hookviewer.engine.capture import Capture
 from hookviewer.engine.errors import HookviewerError
+from hookviewer.engine.node import Node, NodeKind
 from hookviewer.gui.panels.absence_text import absence_text
 from hookviewer.gui.panels.base import Look, Panel, Pick
 from hookviewer.gui.picture_tasks import Picture, PictureRequest
@@ -15,7 +17,7 @@ from hookviewer.gui.widgets.elided_label import ElidedLabel
 from hookviewer.gui.widgets.mosaic_view import MosaicView
 from hookviewer.gui.widgets.numbers import reading_text
 from hookviewer.render.scaling import Scaling
-from hookviewer.render.tiles import TileStack, maps_of
+from hookviewer.render.tiles import TileStack, filters_of, maps_of
 
 _PATIENCE = 150
 """Milliseconds for which the last picture may stay while the new one is made."""
@@ -55,9 +57,9 @@ class MosaicPanel(Panel):
         """The picture on show; None while there is a message instead."""
         return self._picture
 
-    def read(self, capture: Capture) -> TileStack:
-        """Return the tiles of a capture, the first sample's if it is a batch."""
-        return maps_of(capture)
+    def reader(self, node: Node) -> Callable[[Capture], TileStack]:
+        """Return how captures of ``node`` become tiles: parameters and buffers have no batch."""
+        return maps_of if node.kind in (NodeKind.MODULE, NodeKind.INPUT) else filters_of
 
     def show_look(self, look: Look) -> None:
         """Show the selected call's captures of this panel's quantity, or name their absence."""
@@ -175,14 +177,15 @@ class MosaicPanel(Panel):
         self.leaf_chooser.setVisible(len(leaves) > 1)
 
     def _request(self) -> None:
-        if not self._captures:
+        if not self._captures or self._look is None:
             return
         capture = self._captures[max(self.leaf_chooser.currentIndex(), 0)]
         aspect = self.view.width() / max(self.view.height(), 1)
         scaling: Scaling = self.scale_chooser.currentData()
         self._waiting.start()
+        reader = self.reader(self._look.node)
         self.picture_wanted.emit(
-            PictureRequest(capture, self.read, scaling, aspect, self.view.gap_color)
+            PictureRequest(capture, reader, scaling, aspect, self.view.gap_color)
         )
 
     def _caption_of(self, picture: Picture) -> str:

@@ -18,6 +18,8 @@ class HistogramView(QWidget):
         self._plot.setMouseEnabled(x=False, y=False)
         self._plot.hideButtons()
         self._plot.addItem(self._bars)
+        menu = self._plot.getPlotItem().ctrlMenu  # made in any case, and left without an owner
+        menu.setParent(self, menu.windowFlags())
         self._plot.getAxis("left").setWidth(44)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
