@@ -67,9 +67,13 @@ class PanelArea(QWidget):
     def show_look(self, look: Look | None) -> None:
         """Show a node in every visible panel."""
         self._look = look
-        if look is not None:
-            for panel in self._visible():
-                panel.show_look(look)
+        if look is None:
+            return
+        for panel in self._visible():
+            panel.show_look(look)
+        active = self._active
+        if look.run is not None and not (active in self._visible() and active.has_values):
+            self._active = None  # the first panel that has a picture takes over
 
     @Slot()
     def fit(self) -> None:
@@ -108,8 +112,8 @@ class PanelArea(QWidget):
         self.picked.emit(pick)
 
     def _on_picture_shown(self, panel: Panel) -> None:
-        if self._active is None:  # so that a newcomer sees what picking is for
-            panel.pick(0)
+        if self._active is None or (panel is self._active and panel.picked is None):
+            panel.pick(panel.picked or 0)  # so that there is always a tile to look at closely
         elif panel is not self._active and self._pick is not None:
             panel.follow(self._pick)
 

@@ -72,6 +72,16 @@ class Panel(QWidget):
         """Say why there is no picture."""
         raise NotImplementedError
 
+    @property
+    def has_values(self) -> bool:
+        """Whether the node has something to show here, even if its picture is still to come."""
+        raise NotImplementedError
+
+    @property
+    def picked(self) -> int | None:
+        """The tile that is marked."""
+        raise NotImplementedError
+
     def pick(self, tile: int) -> None:
         """Pick a tile, as the user does."""
         raise NotImplementedError

@@ -84,17 +84,28 @@ class MosaicPanel(Panel):
             return
         self._waiting.stop()
         self._picture = picture
+        if not picture.stack.count:
+            self.say(self.tr("This tensor is empty."))
+            self.caption.setText(self._caption_of(picture))
+            return
         self.caption.setText(self._caption_of(picture))
-        if picture.stack.count:
-            self.view.show_mosaic(picture.mosaic)
-        else:
-            self.view.show_message(self.tr("This tensor is empty."))
+        self.view.show_mosaic(picture.mosaic)
         self.picture_shown.emit()
         self._refresh_pick()
 
     def show_failure(self, error: HookviewerError) -> None:
         """Say why there is no picture."""
         self.say(str(error))
+
+    @property
+    def has_values(self) -> bool:
+        """Whether there are captures of this panel's quantity."""
+        return bool(self._captures)
+
+    @property
+    def picked(self) -> int | None:
+        """The tile that is marked, by a pick here or in another panel."""
+        return self.view.selected
 
     def pick(self, tile: int) -> None:
         """Pick a tile as a click on it would."""
