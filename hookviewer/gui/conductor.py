@@ -15,7 +15,8 @@ from hookviewer.gui.dispatcher import Dispatcher, Task
 from hookviewer.gui.model_tasks import OpenedModel
 from hookviewer.gui.workspace import Workspace
 
-SURROUNDINGS, MODEL, INPUT, PATH, RUN = "surroundings", "model", "input", "path", "run"
+SURROUNDINGS, MODEL, INPUT, RUN = "surroundings", "model", "input", "run"
+PATH, TARGET = "path", "target"
 
 
 class Conductor(QObject):
@@ -39,6 +40,8 @@ class Conductor(QObject):
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self.run)
         workspace.plan_changed.connect(self._on_plan_changed)
+        workspace.selection_changed.connect(partial(self._resolve, PATH))
+        workspace.target_changed.connect(partial(self._resolve, TARGET))
         models.busy_changed.connect(self._on_busy_changed)
 
     @property
@@ -76,6 +79,11 @@ class Conductor(QObject):
             self.stage_changed.emit(self.tr("moving to {device} …").format(device=device))
             self._submit(MODEL, partial(model_tasks.move_model, opened, device), self._on_model)
 
+    @Slot(str)
+    def refuse_target(self, sentence: str) -> None:
+        """Say why what was typed is no target, until there is another."""
+        self._complain(TARGET, HookviewerError(sentence))
+
     @Slot()
     def run(self) -> None:
         """Run what the workspace plans, now."""
@@ -108,27 +116,32 @@ class Conductor(QObject):
         if self._path in known:
             self._workspace.select(self._path or _first_look(opened.tree))
         else:
-            self._failed = PATH
-            self.failed.emit(UnknownPathError(self._path, known))
+            self._complain(PATH, UnknownPathError(self._path, known))
         self.open_input(self._input_spec)
 
     def _submit(self, key: str, task: Task, then: Callable[[Any], None]) -> None:
         def succeed(result: object) -> None:
-            if self._failed == key:
-                self._failed = ""
-                self.recovered.emit()
+            self._resolve(key)
             then(result)
 
         self._models.submit(key, task, succeed, partial(self._fail, key))
 
-    def _fail(self, key: str, error: Exception) -> None:
+    def _complain(self, key: str, error: Exception) -> None:
         self._failed = key
+        self.failed.emit(error)
+
+    def _resolve(self, key: str) -> None:
+        if self._failed == key:
+            self._failed = ""
+            self.recovered.emit()
+
+    def _fail(self, key: str, error: Exception) -> None:
         self.stage_changed.emit(self.tr("failed"))
         if isinstance(error, HookviewerError) and error.run is not None:
             self._workspace.set_run(error.run)  # what was captured before is kept
         else:
             self._show_stopped()
-        self.failed.emit(error)
+        self._complain(key, error)
 
     @Slot()
     def _on_plan_changed(self) -> None:

@@ -174,7 +174,7 @@ class MainWindow(QMainWindow):
         self.input_view.input_chosen.connect(self.conductor.open_input)
         self.predictions.class_chosen.connect(self._on_class_chosen)
         self.tools.target_chooser.target_chosen.connect(self.workspace.set_target)
-        self.tools.target_chooser.target_refused.connect(self.area.message_bar.show_message)
+        self.tools.target_chooser.target_refused.connect(self.conductor.refuse_target)
         self.opening.refused.connect(self.area.message_bar.show_message)
         self.tools.train_chosen.connect(self.workspace.set_train)
         self.tools.device_chosen.connect(self.conductor.set_device)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 
 NET = """
 class Net(nn.Module):
@@ -11,6 +11,7 @@ class Net(nn.Module):
         self.relu = nn.ReLU()
         self.few = nn.Conv2d(6, 2, 1)
         self.aux = nn.Tanh()
+        self.register_buffer("empty", torch.zeros(0, 4, 4))
 
     def forward(self, x):
         y = self.few(self.relu(self.many(x)))
@@ -172,11 +173,7 @@ def test_a_node_with_fewer_tiles_does_not_leave_the_old_tile_there(
 def test_an_empty_tensor_leaves_nothing_to_inspect(
     open_net, inspector, maps, click_tile, click_node
 ):
-    open_net(
-        NET + "\n\nbuild_all = build\ndef build():\n    net = build_all()\n"
-        "    net.register_buffer('empty', torch.zeros(0, 4, 4))\n    return net",
-        at="many",
-    )
+    open_net(NET, at="many")
     click_tile(maps, 4)
     click_node("empty")
     assert maps.view.message == "This tensor is empty."
@@ -266,4 +263,3 @@ def test_a_colour_filter_is_inspected_in_colour(open_net, inspector, filters, cl
     click_tile(filters, 2)
     assert inspector.view.pixels.shape == (5, 5, 3)
     assert inspector.heading.text() == "filter 2\n0 · parameter"
-    assert inspector.view.grab().toImage().pixelColor(QPoint(5, 5)).isValid()

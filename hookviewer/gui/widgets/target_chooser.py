@@ -79,16 +79,29 @@ class TargetChooser(QComboBox):
     @Slot(str)
     def _on_typed(self, text: str) -> None:
         text = text.strip()
+        found = self._classes_by(text)
+        if len(found) == 1:
+            self.target_chosen.emit(TargetChoice.of_class(found[0]))
+            return
+        self._fill()
+        if found:
+            names = ", ".join(self._class_names[index] for index in found[:3])
+            more = ", …" if len(found) > 3 else ""
+            sentence = self.tr("'{text}' is in {count} classes: {names}; choose one of them.")
+            sentence = sentence.format(text=text, count=len(found), names=names + more)
+        else:
+            sentence = self.tr("There is no class '{text}'; choose one from the list.")
+            sentence = sentence.format(text=text)
+        self.target_refused.emit(sentence)
+
+    def _classes_by(self, text: str) -> list[int]:
+        """Return the classes that are meant by an index, a name or a part of names."""
+        if text.isdecimal():
+            return [int(text)]
         names = [name.lower() for name in self._class_names]
         if text.lower() in names:
-            self.target_chosen.emit(TargetChoice.of_class(names.index(text.lower())))
-        elif text.isdecimal():
-            self.target_chosen.emit(TargetChoice.of_class(int(text)))
-        else:
-            self._fill()
-            self.target_refused.emit(
-                self.tr("There is no class '{text}'; choose one from the list.").format(text=text)
-            )
+            return [names.index(text.lower())]
+        return [index for index, name in enumerate(names) if text.lower() in name]
 
     @Slot()
     def _on_return_pressed(self) -> None:
