@@ -113,9 +113,9 @@ class Conductor(QObject):
     def _on_model(self, opened: OpenedModel) -> None:
         self._workspace.set_model(opened)
         known = [node.path for node in opened.tree.walk()]
-        if self._path in known:
-            self._workspace.select(self._path or _first_look(opened.tree))
-        else:
+        is_known = self._path in known
+        self._workspace.select((is_known and self._path) or _first_look(opened.tree))
+        if not is_known:
             self._complain(PATH, UnknownPathError(self._path, known))
         self.open_input(self._input_spec)
 
@@ -136,6 +136,8 @@ class Conductor(QObject):
             self.recovered.emit()
 
     def _fail(self, key: str, error: Exception) -> None:
+        if key == INPUT and self._workspace.input is not None:
+            self._input_spec = self._workspace.input.spec  # the next model is fed what worked
         self.stage_changed.emit(self.tr("failed"))
         if isinstance(error, HookviewerError) and error.run is not None:
             self._workspace.set_run(error.run)  # what was captured before is kept

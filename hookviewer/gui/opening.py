@@ -87,3 +87,5 @@ class Opening(QObject):
     @Slot(object)
     def _on_surroundings_found(self, surroundings: Surroundings) -> None:
         self._names = surroundings.torchvision_names
+        for dialog in self._window.findChildren(OpenModelDialog):
+            dialog.offer(self._names)

@@ -31,14 +31,14 @@ class OpenModelDialog(QDialog):
         self, torchvision_names: tuple[str, ...], folder: str, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self._specs = ["demo", *(f"torchvision:{name}" for name in torchvision_names)]
-        self._folder = folder
+        self._specs: list[str] = []
+        self._folder, self._is_about_file = folder, False
         self.setWindowTitle(self.tr("Open model"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(520, 460)
         self.edit = QLineEdit(placeholderText=self.tr("search, or type script.py:factory"))
         self.edit.textEdited.connect(self._on_text_edited)
-        self._model = QStringListModel(self._specs, self)
+        self._model = QStringListModel(self)
         self.list = QListView()
         self.list.setAccessibleName(self.tr("Models"))
         self.list.setModel(self._model)
@@ -68,11 +68,18 @@ class OpenModelDialog(QDialog):
         layout.addWidget(help_text)
         layout.addWidget(self.buttons)
         self._enable()
+        self.offer(torchvision_names)
 
     @property
     def spec(self) -> str:
         """What the user wants to open."""
         return self.edit.text().strip()
+
+    def offer(self, torchvision_names: tuple[str, ...]) -> None:
+        """List the models that have names, which are known only a while after the start."""
+        self._specs = ["demo", *(f"torchvision:{name}" for name in torchvision_names)]
+        if not self._is_about_file:
+            self._on_text_edited(self.edit.text())
 
     def accept(self) -> None:
         """Announce the choice."""
@@ -82,6 +89,7 @@ class OpenModelDialog(QDialog):
 
     def suggest_file(self, path: str) -> None:
         """Offer the functions of a Python file, which is read but not run."""
+        self._is_about_file = True
         factories = candidates(Path(path))
         self._model.setStringList([f"{path}:{name}" for name in factories])
         self.edit.setText(f"{path}:{factories[0]}" if factories else f"{path}:")
@@ -92,6 +100,7 @@ class OpenModelDialog(QDialog):
 
     @Slot(str)
     def _on_text_edited(self, text: str) -> None:
+        self._is_about_file = False
         words = text.lower().split()
         found = [spec for spec in self._specs if all(word in spec for word in words)]
         self._model.setStringList(found)
