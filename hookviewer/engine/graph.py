@@ -26,9 +26,14 @@ def edge_of(tensor: Tensor) -> GradientEdge | None:
     return get_gradient_edge(tensor) if tensor.requires_grad else None
 
 
-def nodes_behind(score: Tensor) -> Iterator[Node]:
-    """Yield every node that a backward pass from ``score`` may visit, leaf tensors' left out."""
-    yield from _walk([score.grad_fn], 0)
+def nodes_between(score: Tensor, edges: Iterable[GradientEdge]) -> Iterator[Node]:
+    """Yield every node that a backward pass from ``score`` to ``edges`` may visit.
+
+    Nodes older than all edges cannot lead to one; those of leaf tensors are left out.
+    """
+    numbers = [edge.node._sequence_nr() for edge in edges]
+    since = min(0 if number == _ACCUMULATE_GRAD else number for number in numbers)
+    yield from _walk([score.grad_fn], since)
 
 
 def ways_in(

@@ -19,7 +19,7 @@ from hookviewer.engine.gradients import Edges, Gradients, Passage, is_differenti
 from hookviewer.engine.graph import (
     edge_key,
     next_sequence_number,
-    nodes_behind,
+    nodes_between,
     with_changed_gradient,
 )
 from hookviewer.engine.leaves import leaves, map_leaves
@@ -125,7 +125,7 @@ class Recorder:
         with ExitStack() as hooks:
             for node, tell in self._gradients.ways():
                 hooks.callback(node.register_hook(tell).remove)
-            for node in nodes_behind(score):
+            for node in nodes_between(score, edges):
                 hooks.callback(node.register_prehook(self._check).remove)
             found = torch.autograd.grad(score, edges, allow_unused=True)
         self._gradients.settle(dict(zip(map(edge_key, edges), found, strict=True)))

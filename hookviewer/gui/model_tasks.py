@@ -1,5 +1,6 @@
 """What the model worker does: torch is imported here, in its thread, when the window is up."""
 
+import gc
 from dataclasses import dataclass, field, replace
 
 from hookviewer.engine.cancel import CancelToken
@@ -46,6 +47,7 @@ def look_around(_token: CancelToken) -> Surroundings:
 
     from hookviewer.sources.torchvision_models import names
 
+    gc.freeze()  # a look through all that torch holds would stop the window for half a second
     devices = ["cpu"]
     if torch.cuda.is_available():
         devices += [f"cuda:{index}" for index in range(torch.cuda.device_count())]

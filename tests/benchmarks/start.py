@@ -12,9 +12,7 @@ import os, sys, time
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 from hookviewer.__main__ import main
 from hookviewer.gui.main_window import MainWindow
-shown = MainWindow.paintEvent
 def paint(window, event):
-    shown(window, event)
     print(time.time(), "torch" in sys.modules, flush=True)
     os._exit(0)
 MainWindow.paintEvent = paint
