@@ -147,10 +147,9 @@ class Conductor(QObject):
 
     @Slot()
     def _on_plan_changed(self) -> None:
-        if self._workspace.plan() is None:
-            self._models.cancel(RUN)
-        else:
+        if self._workspace.plan() is not None:
             self._soon.start()  # several changes of one gesture make one run
+        self._models.cancel(RUN)  # its answer would be to another question
 
     @Slot(bool)
     def _on_busy_changed(self, busy: bool) -> None:
