@@ -43,10 +43,10 @@ class Twice(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.double = Scale(2.0)
+        self.scale = Scale(2.0)
 
     def forward(self, x):
-        return self.double(self.double(x) + 1)
+        return self.scale(self.scale(x) + 1)
 
 
 class Dropping(nn.Module):
@@ -99,7 +99,7 @@ def residual():
 
 @pytest.fixture
 def twice():
-    """``2 (2 x + 1)``, by two calls of ``double``."""
+    """``2 (2 x + 1)``, by two calls of ``scale``."""
     return Twice()
 
 

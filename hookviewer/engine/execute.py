@@ -13,7 +13,7 @@ from hookviewer.engine.absence import STOPPED
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.errors import CannotRunError, HookviewerError, TargetError
 from hookviewer.engine.explain import explain
-from hookviewer.engine.failure import backward_error, forward_error
+from hookviewer.engine.failure import backward_error, forward_error, target_error
 from hookviewer.engine.leaves import map_leaves
 from hookviewer.engine.paths import Paths, is_uninitialised, own_tensors
 from hookviewer.engine.plan import Plan, Quantity, Tap
@@ -37,8 +37,14 @@ def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = N
         BackwardError: Autograd cannot differentiate this model.
         Cancelled: ``token`` asked the run to stop.
     """
-    token = token or CancelToken()
-    paths = _runnable(Paths(model))
+    try:
+        return _executed(_runnable(Paths(model)), plan, token or CancelToken())
+    except HookviewerError as error:
+        error.__context__ = None  # its frames, like those of the error, hold every tensor of a run
+        raise error.with_traceback(None) from None
+
+
+def _executed(paths: Paths, plan: Plan, token: CancelToken) -> Run:
     for path in {*(tap.path for tap in plan.taps), *plan.interventions}:
         paths.check(path)
     with (
@@ -48,21 +54,15 @@ def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = N
         Recorder(paths, plan, token) as recorder,
     ):
         try:
-            output, forward = _forward(paths, plan, recorder)
-            recorder.end_forward()
             recorder.take_parameters(_parameters(paths, plan))
+            output, forward = _forward(paths, plan, recorder)
+            returned = map_leaves(output, lambda _, tensor: tensor.detach().clone())
             score, backward = _differentiate(plan, recorder, output)
         except HookviewerError as error:
-            if not recorder.forward_has_ended:
-                recorder.take_parameters(_parameters(paths, plan))
             error.run = _recorded(paths, plan, recorder)
             raise
-    return replace(
-        _recorded(paths, plan, recorder),
-        output=map_leaves(output, lambda _, tensor: tensor.detach().clone()),
-        score=score,
-        timings=Timings(forward, backward),
-    )
+        run = _recorded(paths, plan, recorder)
+    return replace(run, output=returned, score=score, timings=Timings(forward, backward))
 
 
 def _forward(paths: Paths, plan: Plan, recorder: Recorder) -> tuple[Any, float]:
@@ -74,7 +74,12 @@ def _forward(paths: Paths, plan: Plan, recorder: Recorder) -> tuple[Any, float]:
         raise
     except Exception as error:  # whatever the model's code raises, the user reads where
         raise forward_error(error, paths) from None
-    return output, time.perf_counter() - started
+    finally:
+        recorder.drop_open_calls()
+        recorder.take_parameters(_parameters(paths, plan))  # those of lazy modules are there now
+    ended = time.perf_counter()
+    recorder.end_forward()
+    return output, ended - started
 
 
 def _differentiate(
@@ -82,7 +87,12 @@ def _differentiate(
 ) -> tuple[float | None, float | None]:
     if plan.target is None:
         return None, None
-    score = plan.target(output)
+    try:
+        score = plan.target(output)
+    except HookviewerError:
+        raise
+    except Exception as error:  # the target may be any function of the user's
+        raise target_error(error) from None
     if not isinstance(score, Tensor) or score.numel() != 1:
         raise TargetError("The target must give one number; choose one class or a sum.")
     if not plan.needs_backward:

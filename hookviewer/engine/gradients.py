@@ -1,21 +1,32 @@
 """Which gradients a run wants, where in the graph they will arrive, and what did arrive."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge, Node
 
 from hookviewer.engine.absence import FROZEN, NO_PATH, WITHOUT_GRADIENT, not_differentiable
 from hookviewer.engine.collection import Collection
-from hookviewer.engine.graph import as_root, edge_key, edge_of, ways_in
+from hookviewer.engine.graph import (
+    Key,
+    Layout,
+    Value,
+    changed_memory,
+    edge_key,
+    nodes_behind,
+    value_of,
+)
 from hookviewer.engine.plan import Quantity, Tap
+from hookviewer.engine.roots import is_differentiable
 
 Place = tuple[Tap, int, str]
 """Where a capture belongs: tap, call, leaf."""
-Edges = Mapping[str, GradientEdge]
-"""Edges by leaf."""
+Values = Mapping[str, Value]
+"""Values by leaf."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,14 +36,16 @@ class Passage:
     Attributes:
         path: The module.
         call: Its call.
-        input_edges: Where its inputs came from.
-        roots: The nodes of its outputs.
+        inputs: What went in, as it was before the call.
+        outputs: What came out.
+        roots: The nodes at which gradients enter the call.
         since: The first sequence number of the call.
     """
 
     path: str
     call: int
-    input_edges: Edges
+    inputs: Values
+    outputs: Values
     roots: tuple[Node, ...]
     since: int
 
@@ -41,44 +54,69 @@ class Passage:
         return Tap(self.path, Quantity.GRAD_INPUT), self.call, leaf
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Share:
+    """What a place takes of a gradient: all of it, or that of some elements of a memory.
+
+    Attributes:
+        place: Who takes it.
+        seen: The elements that the place is about; None for a gradient of the right shape.
+        through: The elements whose gradient is meant, zero being taken for the others.
+    """
+
+    place: Place
+    seen: Layout | None = None
+    through: Layout | None = None
+
+    def of(self, gradient: Tensor) -> Tensor:
+        """Return the share of ``gradient``."""
+        if self.seen is None:
+            return gradient
+        if self.through is not None:
+            part = torch.empty_strided(
+                gradient.shape, gradient.stride(), dtype=gradient.dtype, device=gradient.device
+            ).zero_()
+            self.through.of(part).copy_(self.through.of(gradient))
+            gradient = part
+        return self.seen.of(gradient).clone()
+
+
 class Gradients:
     """The gradients that a run wants; what cannot come is named at once.
 
-    A tensor without a graph is made the root of one where nothing before it can be: where the
-    model's inputs have no gradients (``is_rooted`` is false), as token numbers.
+    The model computes with its own tensors. What is noted of them is where in the graph their
+    gradients will arrive; no copy stands between a tensor and what is done to it in place.
     """
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._arriving: dict[Place, GradientEdge] = {}
+        self._arriving: dict[Place, Value] = {}
         self._passages: list[Passage] = []
-        self._passed: dict[Place, Tensor] = {}
-        self.is_rooted = False
+        self._sums: dict[Place, Tensor] = {}
 
-    def edges_of(self, tap: Tap, call: int, values: Mapping[str, Tensor]) -> Edges:
-        """Return where the gradients of ``values`` will arrive, and name those that will not."""
-        edges: dict[str, GradientEdge] = {}
-        for leaf, tensor in values.items():
-            if not is_differentiable(tensor):
-                self._collection.miss(tap, call, leaf, not_differentiable(tensor.dtype))
-                continue
-            edge = edge_of(tensor if self.is_rooted else as_root(tensor))
-            if edge is None:
+    def values_of(self, tap: Tap, call: int, tensors: Mapping[str, Tensor]) -> Values:
+        """Return ``tensors`` as they are now, and name those that will get no gradient."""
+        values: dict[str, Value] = {}
+        for leaf, tensor in tensors.items():
+            value = value_of(tensor) if is_differentiable(tensor) else None
+            if value is not None:
+                values[leaf] = value
+            elif is_differentiable(tensor):
                 self._collection.miss(tap, call, leaf, WITHOUT_GRADIENT)
             else:
-                edges[leaf] = edge
-        return edges
+                self._collection.miss(tap, call, leaf, not_differentiable(tensor.dtype))
+        return values
 
-    def want_values(self, tap: Tap, call: int, values: Mapping[str, Tensor]) -> None:
+    def want_values(self, tap: Tap, call: int, tensors: Mapping[str, Tensor]) -> None:
         """Want the total derivatives of the values a call handed on."""
-        for leaf, edge in self.edges_of(tap, call, values).items():
-            self._arriving[tap, call, leaf] = edge
+        for leaf, value in self.values_of(tap, call, tensors).items():
+            self._arriving[tap, call, leaf] = value
 
     def want_parameter(self, tap: Tap, name: str, tensor: Tensor) -> None:
         """Want the derivative of a parameter."""
-        edge = edge_of(tensor)
-        if edge is not None:
-            self._arriving[tap, 0, name] = edge
+        value = value_of(tensor) if is_differentiable(tensor) else None
+        if value is not None:
+            self._arriving[tap, 0, name] = value
         elif is_differentiable(tensor):
             self._collection.miss(tap, 0, name, FROZEN)
         else:
@@ -90,31 +128,77 @@ class Gradients:
 
     def edges(self) -> list[GradientEdge]:
         """Return every place of the graph at which a gradient must be computed, once."""
-        edges = {edge_key(edge): edge for edge in self._arriving.values()}
+        values = [*self._arriving.values()]
         for passage in self._passages:
-            edges |= {edge_key(edge): edge for edge in passage.input_edges.values()}
-        return list(edges.values())
+            values += passage.inputs.values()
+        edges = [edge for value in values for edge in (value.edge, value.base)]
+        return list({edge_key(edge): edge for edge in edges}.values())
 
-    def ways(self) -> Iterator[tuple[Node, Callable[..., None]]]:
-        """Yield the nodes that gradients pass on their way in, and what must be told of each."""
+    def ways(self, between: Iterable[Node]) -> Iterator[tuple[Node, Callable[..., None]]]:
+        """Yield the nodes of which more must be known than what arrives at an edge.
+
+        Args:
+            between: The nodes between the score and ``edges()``.
+
+        Yields:
+            A node, and what must be told of the gradients that it hands on.
+        """
         for passage in self._passages:
-            found = ways_in(passage.roots, passage.since, passage.input_edges)
-            for node, index, leaves in found:
-                places = [passage.place(leaf) for leaf in leaves]
-                yield node, partial(self._add_passed, places, index)
+            yield from self._ways_into(passage)
+        views = self._views()
+        if not views:
+            return
+        for node in between:
+            memory = changed_memory(node)
+            if memory in views:
+                yield node, partial(self._add_passed, views[memory], 0)
 
-    def settle(self, arrived: Mapping[tuple[Node, int], Tensor | None]) -> None:
+    def settle(self, arrived: Mapping[Key, Tensor | None]) -> None:
         """Keep what came; ``arrived`` holds a gradient, or None, for each edge's key."""
-        for place, edge in self._arriving.items():
-            self._keep(place, arrived.get(edge_key(edge)))
+        for place, value in self._arriving.items():
+            self._add(place, arrived.get(edge_key(value.edge)))
+            self._keep(place)
         for passage in self._passages:
-            for leaf, edge in passage.input_edges.items():
-                gradient = self._passed.get(passage.place(leaf))
-                if gradient is None and edge.node in passage.roots:  # it returned its own input
-                    gradient = arrived.get(edge_key(edge))
-                self._keep(passage.place(leaf), gradient)
+            for leaf in passage.inputs:
+                self._keep(passage.place(leaf))
 
-    def _keep(self, place: Place, gradient: Tensor | None) -> None:
+    def _ways_into(self, passage: Passage) -> Iterator[tuple[Node, Callable[..., None]]]:
+        """Yield where one call hands gradients to its inputs.
+
+        Only nodes of the call are looked at, so that what flows around it is not counted. A tensor
+        that was passed in several times has several leaves, and the graph cannot tell them apart:
+        each of them gets all that flows to the tensor.
+        """
+        direct: dict[Key, list[_Share]] = defaultdict(list)
+        views: dict[Key, list[_Share]] = defaultdict(list)
+        for leaf, value in passage.inputs.items():
+            direct[edge_key(value.edge)].append(_Share(passage.place(leaf)))
+            if value.is_view:
+                views[edge_key(value.base)].append(_Share(passage.place(leaf), value.layout))
+        for node in nodes_behind(passage.roots, passage.since):
+            for index, key in enumerate(node.next_functions):
+                if key in direct:
+                    yield node, partial(self._add_passed, direct[key], index)
+            memory = changed_memory(node)
+            if memory in views:
+                yield node, partial(self._add_passed, views[memory], 0)
+
+    def _views(self) -> dict[Key, list[_Share]]:
+        """Return who must be told when one who came later changed a view in place, by memory."""
+        views: dict[Key, list[_Share]] = defaultdict(list)
+        for place, value in self._arriving.items():
+            if value.is_view:
+                views[edge_key(value.base)].append(_Share(place, value.layout))
+        for passage in self._passages:
+            for leaf, given in passage.inputs.items():
+                for returned in passage.outputs.values():
+                    if returned.is_view and returned.shares_memory_with(given):
+                        share = _Share(passage.place(leaf), given.layout, returned.layout)
+                        views[edge_key(given.base)].append(share)
+        return views
+
+    def _keep(self, place: Place) -> None:
+        gradient = self._sums.pop(place, None)
         if gradient is None:
             self._collection.miss(*place, NO_PATH)
         else:
@@ -122,18 +206,17 @@ class Gradients:
 
     def _add_passed(
         self,
-        places: list[Place],
+        shares: list[_Share],
         index: int,
         gradients: tuple[Tensor | None, ...],
         _arrived: object,
     ) -> None:
         gradient = gradients[index]
         if gradient is not None:
-            for place in places:
-                before = self._passed.get(place)
-                self._passed[place] = gradient if before is None else before + gradient
+            for share in shares:
+                self._add(share.place, share.of(gradient))
 
-
-def is_differentiable(tensor: Tensor) -> bool:
-    """Whether values of this dtype can have gradients."""
-    return tensor.is_floating_point() or tensor.is_complex()
+    def _add(self, place: Place, gradient: Tensor | None) -> None:
+        if gradient is not None:
+            before = self._sums.get(place)
+            self._sums[place] = gradient if before is None else before + gradient

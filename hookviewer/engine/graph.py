@@ -1,14 +1,73 @@
-"""Read the autograd graph: edges, the nodes behind a score, the nodes of one module call."""
+"""Read the autograd graph: where gradients will arrive, the nodes behind a score and in a call."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
 
+Key = tuple[Node | None, int]
+"""What identifies the value behind an edge of the graph: the node and which of its outputs."""
+
 _ACCUMULATE_GRAD = 2**64 - 1
 """The sequence number of the nodes that end in a leaf tensor."""
+_CHANGE_OF_A_VIEW = "torch::autograd::CopySlices"
+"""The name of the node that an in-place operation on a view puts behind what it is a view of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which elements of a piece of memory a tensor is."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+
+    def of(self, memory: Tensor) -> Tensor:
+        """Return these elements of ``memory``, as a view."""
+        return memory.as_strided(self.size, self.stride, memory.storage_offset() + self.offset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A tensor as it was at one moment, as autograd knows it.
+
+    Attributes:
+        edge: Where its gradient arrives. Once a view is changed in place, autograd no longer comes
+            by here: the gradient is then handed on to ``base`` by the node of that change.
+        base: Where the gradient of all its memory arrives; the same edge for what is no view.
+        layout: Which elements of that memory it is; None where memory is not laid out in strides.
+    """
+
+    edge: GradientEdge
+    base: GradientEdge
+    layout: Layout | None
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it shares the memory of another tensor."""
+        return self.base is not self.edge
+
+    def shares_memory_with(self, other: "Value") -> bool:
+        """Whether both are the same piece of memory, or parts of it, at the same moment."""
+        return edge_key(self.base) == edge_key(other.base)
+
+
+def value_of(tensor: Tensor) -> Value | None:
+    """Return ``tensor`` as it is now; None without a graph."""
+    if not tensor.requires_grad:
+        return None
+    edge = get_gradient_edge(tensor)
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return Value(edge, edge, None)
+    memory = tensor._base if tensor._is_view() else None
+    if memory is None or not memory.requires_grad or memory.dtype != tensor.dtype:
+        return Value(edge, edge, Layout(tuple(tensor.shape), tensor.stride(), 0))
+    offset = int(tensor.storage_offset() - memory.storage_offset())
+    layout = Layout(tuple(tensor.shape), tensor.stride(), offset)
+    return Value(edge, get_gradient_edge(memory), layout)
 
 
 def next_sequence_number() -> int:
@@ -16,45 +75,23 @@ def next_sequence_number() -> int:
     return int(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
 
 
-def edge_key(edge: GradientEdge) -> tuple[Node, int]:
+def edge_key(edge: GradientEdge) -> Key:
     """Return what identifies the value behind ``edge``."""
     return edge.node, edge.output_nr
 
 
-def edge_of(tensor: Tensor) -> GradientEdge | None:
-    """Return where the gradient of ``tensor``, as it is now, will arrive; None without a graph."""
-    return get_gradient_edge(tensor) if tensor.requires_grad else None
+def changed_memory(node: Node) -> Key | None:
+    """Return whose memory was changed through a view of it, if that is what ``node`` does."""
+    return node.next_functions[0] if node.name() == _CHANGE_OF_A_VIEW else None
 
 
-def nodes_between(score: Tensor, edges: Iterable[GradientEdge]) -> Iterator[Node]:
-    """Yield every node that a backward pass from ``score`` to ``edges`` may visit.
+def nodes_behind(roots: Iterable[Node | None], since: int = 0) -> Iterator[Node]:
+    """Yield every node that a backward pass from ``roots`` may visit, leaf tensors' left out.
 
-    Nodes older than all edges cannot lead to one; those of leaf tensors are left out.
+    Args:
+        roots: Where to begin; None is passed over.
+        since: Only nodes with this sequence number or a higher one are looked at.
     """
-    numbers = [edge.node._sequence_nr() for edge in edges]
-    since = min(0 if number == _ACCUMULATE_GRAD else number for number in numbers)
-    yield from _walk([score.grad_fn], since)
-
-
-def ways_in(
-    roots: Iterable[Node], since: int, edges: Mapping[str, GradientEdge]
-) -> Iterator[tuple[Node, int, list[str]]]:
-    """Yield where a gradient is handed to ``edges``: (node, output index of the node, leaves).
-
-    Only nodes made after sequence number ``since`` are looked at, those of one call, so that what
-    flows around the call is not counted. A tensor that was passed in several times has several
-    leaves, and the graph cannot tell them apart: each of them gets all that flows to the tensor.
-    """
-    leaves_of: dict[tuple[Node, int], list[str]] = {}
-    for leaf, edge in edges.items():
-        leaves_of.setdefault(edge_key(edge), []).append(leaf)
-    for node in _walk(roots, since):
-        for index, key in enumerate(node.next_functions):
-            if key in leaves_of:
-                yield node, index, leaves_of[key]
-
-
-def _walk(roots: Iterable[Any], since: int) -> Iterator[Node]:
     seen: set[Node] = set()
     waiting = [node for node in roots if node is not None]
     while waiting:
@@ -66,19 +103,14 @@ def _walk(roots: Iterable[Any], since: int) -> Iterator[Node]:
         waiting.extend(below for below, _ in node.next_functions if below is not None)
 
 
-def as_root(tensor: Tensor) -> Tensor:
-    """Let ``tensor`` receive gradients from here on, where it has no graph yet, and return it.
+def nodes_between(score: Tensor, edges: Iterable[GradientEdge]) -> Iterator[Node]:
+    """Yield every node that a backward pass from ``score`` to ``edges`` may visit.
 
-    It stays the same object. A tensor computed without gradient mode, or a view, cannot be made a
-    root and comes back as it is.
+    Nodes older than all edges cannot lead to one.
     """
-    if tensor.requires_grad or not torch.is_grad_enabled():
-        return tensor
-    if tensor.is_inference() or tensor._is_view():
-        return tensor
-    anchor = torch.zeros((), dtype=tensor.dtype, device=tensor.device, requires_grad=True)
-    rooted: Tensor = _Root.apply(tensor, anchor)
-    return rooted
+    numbers = [edge.node._sequence_nr() for edge in edges]
+    since = min(0 if number == _ACCUMULATE_GRAD else number for number in numbers)
+    return nodes_behind([score.grad_fn], since)
 
 
 def with_changed_gradient(tensor: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
@@ -98,20 +130,3 @@ class _ChangedGradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         return ctx.change(gradients[0]), None
-
-
-class _Root(torch.autograd.Function):
-    """The identity on its first argument.
-
-    Marking it dirty, as an in-place operation would, makes autograd put the graph behind the
-    tensor itself; in-place operations may follow, which a fresh leaf would refuse.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor, _anchor: Tensor) -> Tensor:
-        ctx.mark_dirty(tensor)
-        return tensor
-
-    @staticmethod
-    def backward(_ctx: Any, *gradients: Any) -> Any:
-        return gradients[0], None

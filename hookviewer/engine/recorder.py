@@ -4,7 +4,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -12,10 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from hookviewer.engine.absence import NO_TENSORS
+from hookviewer.engine.absence import NO_TENSORS, STOPPED
+from hookviewer.engine.call import Call, named, unnamed
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.collection import Collection
-from hookviewer.engine.gradients import Edges, Gradients, Passage, is_differentiable
+from hookviewer.engine.gradients import Gradients, Values
 from hookviewer.engine.graph import (
     edge_key,
     next_sequence_number,
@@ -25,24 +25,15 @@ from hookviewer.engine.graph import (
 from hookviewer.engine.leaves import leaves, map_leaves
 from hookviewer.engine.paths import Paths
 from hookviewer.engine.plan import Inputs, Intervention, Plan, Quantity, Tap
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Call:
-    """A call of a module that has begun: its number per path, where its inputs came from."""
-
-    args: tuple[Any, ...]
-    numbers: Mapping[str, int]
-    input_edges: Edges
-    since: int
+from hookviewer.engine.roots import Roots
 
 
 class Recorder:
     """Hooks a model for the length of a ``with`` block and collects captures.
 
-    Values are copied inside the hooks. Of gradients only the edge of the graph at which they will
-    arrive is noted, so the model computes with its own tensors, also in place. Only a view is
-    handed on as a copy where its gradient is wanted: changed in place, it would lose its edge.
+    Values are copied inside the hooks; gradients are awaited in the graph, so the model computes
+    with its own tensors, also in place. A tensor without a graph whose gradient is wanted is made
+    the root of one, if it comes from a call that no gradient can flow into, as of token numbers.
     """
 
     def __init__(self, paths: Paths, plan: Plan, token: CancelToken) -> None:
@@ -51,22 +42,25 @@ class Recorder:
         self._stack = ExitStack()
         self._recording = True
         self._calls: Counter[str] = Counter()
-        self._begun: dict[nn.Module, list[_Call]] = {}
+        self._taken: set[tuple[Tap, str]] = set()
+        self._begun: dict[nn.Module, list[Call]] = {}
         self.collection = Collection()
-        self._gradients = Gradients(self.collection)
+        self._gradients, self._roots = Gradients(self.collection), Roots()
         self.shapes: dict[str, tuple[tuple[int, ...], ...]] = {}
 
     def __enter__(self) -> Self:
         used = {*(tap.path for tap in self._plan.taps), *self._plan.interventions}
         with ExitStack() as stack:
+            stack.callback(self._roots.remove)
             stack.callback(register_module_forward_pre_hook(self._guard).remove)
             for module, paths in self._paths.by_module.items():
                 wanted = [path for path in paths if path in used]
                 if wanted:
                     begin, end = partial(self._on_begin, wanted), partial(self._on_end, wanted)
-                    handle = module.register_forward_pre_hook(begin, with_kwargs=True)
-                    stack.callback(handle.remove)
-                    stack.callback(module.register_forward_hook(end).remove)
+                    before = module.register_forward_pre_hook(begin, with_kwargs=True)
+                    stack.callback(before.remove)
+                    after = module.register_forward_hook(end, with_kwargs=True)
+                    stack.callback(after.remove)
                 if self._plan.survey:
                     survey = partial(self._on_survey, paths)
                     stack.callback(module.register_forward_hook(survey).remove)
@@ -77,19 +71,27 @@ class Recorder:
         self._stack.close()
 
     def feed(self, inputs: Inputs, device: torch.device | None) -> Inputs:
-        """Return copies of ``inputs`` on ``device``, able to receive gradients if any are wanted.
+        """Return copies of ``inputs`` on ``device``, able to receive gradients that are wanted.
 
-        The model may write to what it is fed; the user's tensors must not change.
+        The model may write to what it is fed; the user's tensors must not change. A tensor that is
+        given twice is one tensor for the model too.
         """
-        named = _named(inputs.args, inputs.kwargs)
-        fed = map_leaves(named, lambda _, tensor: self._fed(tensor, device))
-        for name, value in fed.items():
-            self._calls[f"input:{name}"] = 1
-            self._record_value(f"input:{name}", 0, leaves(value))
-        return Inputs(
-            *(fed[str(index)] for index in range(len(inputs.args))),
-            **{name: fed[name] for name in inputs.kwargs},
-        )
+        copies: dict[int, Tensor] = {}
+
+        def fed(_leaf: str, tensor: Tensor) -> Tensor:
+            if id(tensor) not in copies:
+                copies[id(tensor)] = tensor.detach().to(device or tensor.device, copy=True)
+            return copies[id(tensor)]
+
+        arguments = map_leaves(named(inputs.args, inputs.kwargs), fed)
+        for name, value in arguments.items():
+            path = f"input:{name}"
+            self._calls[path] = 1
+            if self._wants(path, Quantity.GRAD_OUTPUT):
+                self._roots.plant(value)
+            self._record_value(path, 0, leaves(value))
+        args, kwargs = unnamed(arguments, inputs.kwargs)
+        return Inputs(*args, **kwargs)
 
     def was_called(self, path: str) -> bool:
         """Whether the node at ``path`` was used in the forward."""
@@ -104,10 +106,19 @@ class Recorder:
         """Record no further calls: those that come now are recomputation inside backward."""
         self._recording = False
 
+    def drop_open_calls(self) -> None:
+        """Name what calls that will not return any more have not recorded."""
+        for begun in self._begun.values():
+            while begun:
+                self._drop(begun.pop())
+
     def take_parameters(self, parameters: Mapping[Tap, Mapping[str, Tensor]]) -> None:
-        """Record ``parameters``, by tap and name, as they are now."""
+        """Record ``parameters``, by tap and name, as they are now, unless that was done before."""
         for tap, tensors in parameters.items():
             for name, tensor in tensors.items():
+                if (tap, name) in self._taken:
+                    continue
+                self._taken.add((tap, name))
                 if not tap.quantity.is_gradient:
                     self.collection.keep(tap, 0, name, tensor)
                 elif self._plan.needs_backward:
@@ -122,10 +133,11 @@ class Recorder:
         if not edges or not score.requires_grad:
             self._gradients.settle({})
             return
+        between = list(nodes_between(score, edges))
         with ExitStack() as hooks:
-            for node, tell in self._gradients.ways():
+            for node, tell in self._gradients.ways(between):
                 hooks.callback(node.register_hook(tell).remove)
-            for node in nodes_between(score, edges):
+            for node in between:
                 hooks.callback(node.register_prehook(self._check).remove)
             found = torch.autograd.grad(score, edges, allow_unused=True)
         self._gradients.settle(dict(zip(map(edge_key, edges), found, strict=True)))
@@ -133,6 +145,9 @@ class Recorder:
     def _wants(self, path: str, quantity: Quantity) -> bool:
         gradient_is_due = self._plan.needs_backward or not quantity.is_gradient
         return gradient_is_due and Tap(path, quantity) in self._plan.taps
+
+    def _wants_any(self, paths: Iterable[str], *quantities: Quantity) -> bool:
+        return any(self._wants(path, quantity) for path in paths for quantity in quantities)
 
     def _guard(self, *_: object) -> None:
         if threading.get_ident() == self._thread:  # this hook sees every module of the process
@@ -143,38 +158,50 @@ class Recorder:
 
     def _on_begin(
         self, paths: list[str], module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         if not self._recording:
-            return
-        given = leaves(_named(args, kwargs))
+            return None
+        arguments = planted = named(args, kwargs)
+        given = leaves(arguments)
+        if self._wants_any(paths, Quantity.GRAD_INPUT) and not _any_has_graph(given):
+            planted = self._roots.plant(arguments)
+            given = leaves(planted)
         numbers = {path: self._calls[path] for path in paths}
         self._calls.update(paths)
-        edges: Edges = {}
+        inputs: Values = {}
         for path, call in numbers.items():
             if self._wants(path, Quantity.INPUT):
                 self._keep_all(Tap(path, Quantity.INPUT), call, given)
             if self._wants(path, Quantity.GRAD_INPUT):
-                edges = self._edges(Tap(path, Quantity.GRAD_INPUT), call, given)
-        begun = _Call(args, numbers, edges, next_sequence_number())
+                tap = Tap(path, Quantity.GRAD_INPUT)
+                inputs = self._gradients.values_of(tap, call, self._some(tap, call, given))
+        if planted is not arguments:
+            args, kwargs = unnamed(planted, kwargs)
+        begun = Call(numbers, kwargs, given, inputs, next_sequence_number())
         self._begun.setdefault(module, []).append(begun)
+        return None if planted is arguments else (args, kwargs)
 
     def _on_end(
-        self, paths: list[str], module: nn.Module, args: tuple[Any, ...], output: Any
+        self,
+        paths: list[str],
+        module: nn.Module,
+        _args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
     ) -> Any:
         if not self._recording:
             return None
-        begun = self._matching_call(module, args)
+        begun = self._matching_call(module, kwargs)
         handed_on = self._changed(paths, output)
-        gradients = (Quantity.GRAD_OUTPUT, Quantity.GRAD_INPUT)
-        if any(self._wants(path, quantity) for path in paths for quantity in gradients):
-            handed_on = map_leaves(handed_on, _without_view)
+        if self._wants_any(paths, Quantity.GRAD_OUTPUT, Quantity.GRAD_INPUT):
+            handed_on = map_leaves(handed_on, begun.told_apart)
+            if not _any_has_graph(begun.given):
+                handed_on = self._roots.plant(handed_on)
         returned = leaves(handed_on)
         for path, call in begun.numbers.items():
             self._record_value(path, call, returned)
-            if self._wants(path, Quantity.GRAD_INPUT) and begun.input_edges:
-                roots = tuple(t.grad_fn for t in returned.values() if t.grad_fn is not None)
-                passage = Passage(path, call, begun.input_edges, roots, begun.since)
-                self._gradients.want_passage(passage)
+            if self._wants(path, Quantity.GRAD_INPUT) and begun.inputs:
+                self._gradients.want_passage(begun.passage(path, call, returned))
         return None if handed_on is output else handed_on
 
     def _changed(self, paths: list[str], output: Any) -> Any:
@@ -189,12 +216,18 @@ class Recorder:
             for path in paths:
                 self.shapes[path] = (*self.shapes.get(path, ()), shape)
 
-    def _matching_call(self, module: nn.Module, args: tuple[Any, ...]) -> _Call:
+    def _matching_call(self, module: nn.Module, kwargs: Mapping[str, Any]) -> Call:
         """Take back what ``_on_begin`` noted; calls that raised inside the model are dropped."""
         begun = self._begun[module]
-        while len(begun) > 1 and begun[-1].args is not args:
-            begun.pop()
+        while begun[-1].kwargs is not kwargs:
+            self._drop(begun.pop())
         return begun.pop()
+
+    def _drop(self, raised: Call) -> None:
+        for path, call in raised.numbers.items():
+            for quantity in (Quantity.OUTPUT, Quantity.GRAD_OUTPUT, Quantity.GRAD_INPUT):
+                if self._wants(path, quantity):
+                    self.collection.miss(Tap(path, quantity), call, None, STOPPED)
 
     def _record_value(self, path: str, call: int, values: Mapping[str, Tensor]) -> None:
         if self._wants(path, Quantity.OUTPUT):
@@ -202,9 +235,6 @@ class Recorder:
         if self._wants(path, Quantity.GRAD_OUTPUT):
             tap = Tap(path, Quantity.GRAD_OUTPUT)
             self._gradients.want_values(tap, call, self._some(tap, call, values))
-
-    def _edges(self, tap: Tap, call: int, values: Mapping[str, Tensor]) -> Edges:
-        return self._gradients.edges_of(tap, call, self._some(tap, call, values))
 
     def _keep_all(self, tap: Tap, call: int, values: Mapping[str, Tensor]) -> None:
         for leaf, tensor in self._some(tap, call, values).items():
@@ -215,20 +245,9 @@ class Recorder:
             self.collection.miss(tap, call, None, NO_TENSORS)
         return values
 
-    def _fed(self, tensor: Tensor, device: torch.device | None) -> Tensor:
-        fed = tensor.detach().to(device or tensor.device, copy=True)
-        if not self._plan.needs_backward or not is_differentiable(fed):
-            return fed
-        self._gradients.is_rooted = True
-        return fed.requires_grad_().clone()  # a leaf itself could not be changed in place
 
-
-def _named(args: Iterable[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    return {**{str(index): value for index, value in enumerate(args)}, **kwargs}
-
-
-def _without_view(_leaf: str, tensor: Tensor) -> Tensor:
-    return tensor.clone() if tensor.requires_grad and tensor._is_view() else tensor
+def _any_has_graph(tensors: Mapping[str, Tensor]) -> bool:
+    return any(tensor.requires_grad for tensor in tensors.values())
 
 
 def _intervene(intervention: Intervention, _leaf: str, tensor: Tensor) -> Tensor:

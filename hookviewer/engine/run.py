@@ -133,7 +133,9 @@ class NodeRecord:
         found = [
             c for c in self.run.captures if c.tap.path == self.path and c.tap.quantity in _PER_CALL
         ]
-        count = max((capture.call + 1 for capture in found), default=0)
+        missed = [call for tap, call, _ in self.run.absences if tap.path == self.path]
+        numbers = [*(c.call for c in found), *(call for call in missed if call is not None)]
+        count = max(numbers, default=-1) + 1
         return tuple(
             CallRecord(
                 *(
