@@ -7,6 +7,7 @@ import traceback
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from PySide6.QtCore import (
     QMessageLogContext,
@@ -41,13 +42,14 @@ class ErrorReport(QObject):
         super().__init__(parent)
         self._log: logging.Handler | None = None
         self._hooks = sys.excepthook, threading.excepthook
+        self._qt_handler: Any = None
 
     def install(self) -> None:
         """Take over the hooks of Python for uncaught errors, and open the log file."""
         self._hooks = sys.excepthook, threading.excepthook
         sys.excepthook = self._on_uncaught
         threading.excepthook = self._on_uncaught_in_thread
-        qInstallMessageHandler(_log_qt_message)
+        self._qt_handler = qInstallMessageHandler(_log_qt_message)
         try:
             log_path().parent.mkdir(parents=True, exist_ok=True)
             self._log = RotatingFileHandler(log_path(), maxBytes=1_000_000, backupCount=1)
@@ -61,7 +63,7 @@ class ErrorReport(QObject):
     def uninstall(self) -> None:
         """Give the hooks back and close the log file."""
         sys.excepthook, threading.excepthook = self._hooks
-        qInstallMessageHandler(None)
+        qInstallMessageHandler(self._qt_handler)
         if self._log is not None:
             _logger.removeHandler(self._log)
             self._log.close()
@@ -69,18 +71,21 @@ class ErrorReport(QObject):
 
     def report(self, error: BaseException) -> None:
         """Write ``error`` to the log and tell the user about it. Safe from any thread."""
-        details = "".join(traceback.format_exception(error))
-        sentence = str(error)
+        sentence = self.sentence_of(error)
         if isinstance(error, HookviewerError):
             details = error.details
             _logger.warning("%s\n%s", sentence, details)
         else:
-            kind = type(error).__name__
-            sentence = self.tr("Something went wrong inside hookviewer: {kind}: {what}").format(
-                kind=kind, what=sentence
-            )
+            details = "".join(traceback.format_exception(error))
             _logger.error("%s\n%s", sentence, details)
         self.reported.emit(sentence, details)
+
+    def sentence_of(self, error: BaseException) -> str:
+        """Return what the user reads of ``error``."""
+        if isinstance(error, HookviewerError):
+            return str(error)
+        sentence = self.tr("Something went wrong inside hookviewer: {kind}: {what}")
+        return sentence.format(kind=type(error).__name__, what=error)
 
     def _on_uncaught(
         self,

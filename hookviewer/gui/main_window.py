@@ -267,7 +267,9 @@ class MainWindow(QMainWindow):
 
     @Slot(str, str)
     def _show_error(self, sentence: str, details: str) -> None:
-        ErrorDialog(sentence, details, self).open()
+        dialogs = [dialog for dialog in self.findChildren(ErrorDialog) if dialog.isVisible()]
+        if sentence not in [dialog.text() for dialog in dialogs]:  # once is enough; the log has all
+            ErrorDialog(sentence, details, self).open()
 
     @Slot()
     def _on_save_screenshot(self) -> None:

@@ -30,9 +30,8 @@ class PictureDesk(QObject):
 
     def _on_picture_wanted(self, panel: Panel, request: PictureRequest) -> None:
         def refuse(error: Exception) -> None:
-            if isinstance(error, HookviewerError):
-                panel.show_failure(error)
-            else:
+            panel.show_failure(self._report.sentence_of(error))
+            if not isinstance(error, HookviewerError):
                 self._report.report(error)
 
         task = partial(build_picture, request)

@@ -182,10 +182,14 @@ class Workspace(QObject):
             self._shapes = outcome.run.shapes
             self.shapes_changed.emit()
         self._set_predictions(outcome.predictions)
-        self.set_run(outcome.run)
+        self._run = outcome.run
+        self.run_changed.emit()
 
     def set_run(self, run: Run) -> None:
         """Show captures only, as those of a run that failed half-way."""
+        if not self._shapes:  # what is on show is of another input
+            self.shapes_changed.emit()
+            self._set_predictions(())
         self._run = run
         self.run_changed.emit()
 

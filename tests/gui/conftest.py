@@ -84,7 +84,7 @@ def window(qtbot, settings, report):
     window.show()
     qtbot.waitExposed(window)
     yield window
-    dialogs = [dialog.text() for dialog in window.findChildren(ErrorDialog)]
+    dialogs = [each.text() for each in window.findChildren(ErrorDialog) if each.isVisible()]
     window.close()
     ended = window.shutdown()
     window.deleteLater()

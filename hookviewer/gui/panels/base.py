@@ -6,7 +6,6 @@ from typing import ClassVar
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from hookviewer.engine.errors import HookviewerError
 from hookviewer.engine.node import Node
 from hookviewer.engine.plan import Quantity
 from hookviewer.engine.run import Run
@@ -68,7 +67,7 @@ class Panel(QWidget):
         """Show a finished picture."""
         raise NotImplementedError
 
-    def show_failure(self, error: HookviewerError) -> None:
+    def show_failure(self, sentence: str) -> None:
         """Say why there is no picture."""
         raise NotImplementedError
 

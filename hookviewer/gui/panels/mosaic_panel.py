@@ -7,7 +7,6 @@ from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from hookviewer.engine.capture import Capture
-from hookviewer.engine.errors import HookviewerError
 from hookviewer.engine.node import Node, NodeKind
 from hookviewer.gui.panels.absence_text import absence_text
 from hookviewer.gui.panels.base import Look, Panel, Pick
@@ -93,9 +92,9 @@ class MosaicPanel(Panel):
         self.picture_shown.emit()
         self._refresh_pick()
 
-    def show_failure(self, error: HookviewerError) -> None:
+    def show_failure(self, sentence: str) -> None:
         """Say why there is no picture."""
-        self.say(str(error))
+        self.say(sentence)
 
     @property
     def has_values(self) -> bool:
