@@ -1,7 +1,7 @@
 """Leave the model, and everything random, exactly as it was found."""
 
 import random
-from collections import deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from hookviewer.engine.paths import Paths
 
-_MUTABLE = (list, dict, set, deque)
+_CONTAINERS = frozenset({list, dict, set, deque, OrderedDict, defaultdict, Counter})
+"""What a module may hold whose contents are put back too; told by their very type, for speed."""
 
 
 @contextmanager
@@ -57,7 +58,7 @@ class _Attributes:
         self._filled: list[tuple[Any, Any]] = []
         self._tensors: list[_Bytes] = []
         for value in self._attributes.values():
-            if isinstance(value, _MUTABLE):
+            if type(value) in _CONTAINERS:
                 if value:
                     self._filled.append((value, value.copy()))
                 else:  # nearly all of them, as the dictionaries of hooks

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from hookviewer.engine.absence import STOPPED
 from hookviewer.engine.errors import HookviewerError, UnknownPathError
@@ -31,14 +31,17 @@ class Conductor(QObject):
     """What failed last has now succeeded."""
     settled = Signal()
     """Nothing is under way any more."""
+    _run_due = Signal()
 
     def __init__(self, workspace: Workspace, models: Dispatcher, parent: QObject) -> None:
         super().__init__(parent)
         self._workspace, self._models = workspace, models
         self._device, self._input_spec, self._path = "cpu", "demo", ""
         self._failed = ""
-        self._soon = QTimer(self, singleShot=True, interval=0)
-        self._soon.timeout.connect(self.run)
+        self._is_due = False
+        # Queued, so that several changes of one gesture make one run; no timer, which would wait
+        # until the tree is painted.
+        self._run_due.connect(self._on_run_due, Qt.ConnectionType.QueuedConnection)
         workspace.plan_changed.connect(self._on_plan_changed)
         workspace.selection_changed.connect(partial(self._resolve, PATH))
         workspace.target_changed.connect(partial(self._resolve, TARGET))
@@ -47,7 +50,7 @@ class Conductor(QObject):
     @property
     def busy(self) -> bool:
         """Whether anything is under way."""
-        return self._models.busy or self._soon.isActive()
+        return self._models.busy or self._is_due
 
     def open_model(self, spec: str, input_spec: str | None = None, path: str = "") -> None:
         """Open a model, feed it ``input_spec`` or the last input, and select ``path``."""
@@ -87,7 +90,7 @@ class Conductor(QObject):
     @Slot()
     def run(self) -> None:
         """Run what the workspace plans, now."""
-        self._soon.stop()
+        self._is_due = False
         opened, plan = self._workspace.opened, self._workspace.plan()
         if opened is None or plan is None:
             return
@@ -99,7 +102,7 @@ class Conductor(QObject):
     def stop(self) -> None:
         """Give up whatever is under way."""
         if self.busy:
-            self._soon.stop()
+            self._is_due = False
             self._models.cancel()
             self.stage_changed.emit(self.tr("stopped"))
             self._show_stopped()
@@ -148,12 +151,18 @@ class Conductor(QObject):
     @Slot()
     def _on_plan_changed(self) -> None:
         if self._workspace.plan() is not None:
-            self._soon.start()  # several changes of one gesture make one run
+            self._is_due = True
+            self._run_due.emit()
         self._models.cancel(RUN)  # its answer would be to another question
+
+    @Slot()
+    def _on_run_due(self) -> None:
+        if self._is_due:
+            self.run()
 
     @Slot(bool)
     def _on_busy_changed(self, busy: bool) -> None:
-        if not busy and not self._soon.isActive():
+        if not busy and not self._is_due:
             self.settled.emit()
 
 
