@@ -105,10 +105,12 @@ class _Photographer(QObject):
     def _shoot(self) -> None:
         if self._window.busy or self._window.workspace.run is None:
             return
-        if self._window.grab().save(str(self._path)):
+        kind = None if self._path.suffix else "PNG"
+        if self._window.grab().save(str(self._path), kind):
             self._end(0)
         else:
-            self._on_failed(HookviewerError(f"'{self._path}' cannot be written."))
+            sentence = f"'{self._path}' cannot be written; choose a PNG file in an existing folder."
+            self._on_failed(HookviewerError(sentence))
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:

@@ -1,7 +1,7 @@
 """Show a mosaic and tell which tile and which value the mouse or the keyboard means."""
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QWidget
 
 from hookviewer.gui.widgets.picture_view import PictureView
@@ -56,6 +56,16 @@ class MosaicView(PictureView):
         """Put the frame around a tile without announcing it; None takes the frame away."""
         self._selected = tile
         self._mark_selected()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show that the arrow keys belong to this mosaic."""
+        super().focusInEvent(event)
+        self.set_mark_width(4)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Show that they do no longer."""
+        super().focusOutEvent(event)
+        self.set_mark_width(2)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Walk from tile to tile with the arrow keys; Home and End go to the ends."""

@@ -12,6 +12,7 @@ from hookviewer.gui.widgets.color_table import color_table
 from hookviewer.render.palette import RGB
 
 Pixels = NDArray[np.uint8]
+MARK_COLOR = "#ff9f1c"
 
 
 class PictureView(QWidget):
@@ -30,7 +31,7 @@ class PictureView(QWidget):
         self._box = pg.ViewBox(lockAspect=True, invertY=True, enableMenu=False, defaultPadding=0.01)
         self._box.addItem(self._image)
         self._mark = QGraphicsRectItem()
-        self._mark.setPen(pg.mkPen("#ff9f1c", width=2))  # 2 px on the screen at any zoom
+        self.set_mark_width(2)
         self._mark.setZValue(1)
         self._mark.hide()
         self._box.addItem(self._mark)
@@ -88,6 +89,10 @@ class PictureView(QWidget):
         self._mark.setVisible(rect is not None)
         if rect is not None:
             self._mark.setRect(QRectF(*rect))
+
+    def set_mark_width(self, width: int) -> None:
+        """Draw the frame so many pixels of the screen wide, at any zoom."""
+        self._mark.setPen(pg.mkPen(MARK_COLOR, width=width))
 
     @Slot()
     def fit(self) -> None:
