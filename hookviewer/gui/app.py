@@ -58,7 +58,7 @@ def run(options: WindowOptions) -> int:
         if options.size is not None:
             window.resize(*options.size)
         if options.screenshot is not None:
-            _Photographer(window, options.screenshot)
+            _Photographer(window, report, options.screenshot)
         window.painted.connect(start.begin)
         window.show()
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Qt's loop would never see Ctrl+C
@@ -89,13 +89,14 @@ class _Start(QObject):
 
 
 class _Photographer(QObject):
-    """Saves the window once everything is painted, then closes it."""
+    """Saves the window once everything is painted, then closes it; an error ends it too."""
 
-    def __init__(self, window: MainWindow, path: Path) -> None:
+    def __init__(self, window: MainWindow, report: ErrorReport, path: Path) -> None:
         super().__init__(window)
-        self._window, self._path = window, path
+        self._window, self._report, self._path = window, report, path
         window.settled.connect(self._on_settled)
         window.conductor.failed.connect(self._on_failed)
+        report.reported.connect(self._fail)
 
     @Slot()
     def _on_settled(self) -> None:
@@ -110,15 +111,21 @@ class _Photographer(QObject):
             self._end(0)
         else:
             sentence = f"'{self._path}' cannot be written; choose a PNG file in an existing folder."
-            self._on_failed(HookviewerError(sentence))
+            self._fail(sentence)
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
-        sys.stderr.write(f"hookviewer: {error}\n")
+        if isinstance(error, HookviewerError):  # any other is reported
+            self._fail(str(error))
+
+    @Slot(str)
+    def _fail(self, sentence: str) -> None:
+        sys.stderr.write(f"hookviewer: {' '.join(sentence.split())}\n")
         self._end(1)
 
     def _end(self, code: int) -> None:
         self._window.settled.disconnect(self._on_settled)
         self._window.conductor.failed.disconnect(self._on_failed)
+        self._report.reported.disconnect(self._fail)
         self._window.close()
         QApplication.exit(code)
