@@ -165,7 +165,7 @@ def _hooks(names, start):
 def _bytes(tensor):
     if is_lazy(tensor) or tensor.is_meta:
         return "no bytes"
-    plain = tensor.detach().contiguous().reshape(-1)
+    plain = tensor.detach().clone(memory_format=torch.contiguous_format).reshape(-1)
     return tuple(tensor.shape), str(tensor.dtype), _hash(plain.view(torch.uint8).numpy().tobytes())
 
 

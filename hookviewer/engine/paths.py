@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+from torch.nn.parameter import is_lazy
 
 from hookviewer.engine.errors import UnknownPathError
 from hookviewer.engine.node import Node, NodeKind
@@ -58,7 +58,7 @@ def own_tensors(module: nn.Module) -> dict[str, Tensor]:
 
 def is_uninitialised(tensor: Tensor) -> bool:
     """Whether ``tensor`` belongs to a lazy module and has no shape yet."""
-    return isinstance(tensor, UninitializedParameter | UninitializedBuffer)
+    return is_lazy(tensor)
 
 
 def is_container(module: nn.Module) -> bool:
