@@ -1,7 +1,7 @@
 """How often which value occurs, as bars."""
 
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -17,6 +17,7 @@ class HistogramView(QWidget):
         self._plot = pg.PlotWidget(background=None, enableMenu=False)
         self._plot.setMouseEnabled(x=False, y=False)
         self._plot.hideButtons()
+        self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # there is nothing to do in it
         self._plot.addItem(self._bars)
         menu = self._plot.getPlotItem().ctrlMenu  # made in any case, and left without an owner
         menu.setParent(self, menu.windowFlags())

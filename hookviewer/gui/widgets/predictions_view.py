@@ -62,6 +62,7 @@ class PredictionsView(QWidget):
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.table.setShowGrid(False)
+        self.table.setTabKeyNavigation(False)  # the key leads on to the next part of the window
         self.table.setAccessibleName(self.tr("Predictions"))
         self.table.verticalHeader().hide()
         self.table.horizontalHeader().hide()
