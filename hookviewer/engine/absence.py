@@ -10,6 +10,7 @@ NO_DATA = "no data (meta)"
 UNINITIALISED = "uninitialised (lazy)"
 CONTAINER = "container"
 NO_TENSORS = "no tensors"
+IN_TORCHSCRIPT = "not available in TorchScript"
 
 
 def not_differentiable(dtype: object) -> str:

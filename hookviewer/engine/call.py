@@ -35,9 +35,11 @@ class Call:
         What flows through an identity can then be told from what flows around it, and what is done
         to the view in place is done to the tensor, as before.
         """
+        if not (torch.is_grad_enabled() and returned.requires_grad):
+            return returned  # without gradient mode a view would have no place in the graph
         own = any(returned is tensor for tensor in self.given.values())
         plain = returned.layout is torch.strided and not returned.is_nested
-        return returned.view_as(returned) if own and plain and returned.requires_grad else returned
+        return returned.view_as(returned) if own and plain else returned
 
     def passage(self, path: str, number: int, returned: Mapping[str, Tensor]) -> Passage:
         """Return the call's part of the graph, now that it is finished."""

@@ -12,18 +12,19 @@ class Collection:
     def __init__(self) -> None:
         self.captures: list[Capture] = []
         self.absences: dict[tuple[Tap, int | None, str | None], str] = {}
+        self._known: set[Tap] = set()
 
     def keep(self, tap: Tap, call: int, leaf: str, tensor: Tensor) -> None:
         """Copy ``tensor`` now, before anything can change it."""
+        self._known.add(tap)
         copied = tensor.detach().to("cpu", copy=True)
         self.captures.append(Capture(tap, call, leaf, copied))
 
     def miss(self, tap: Tap, call: int | None, leaf: str | None, reason: str) -> None:
         """Note why there is nothing; None stands for every call or leaf."""
+        self._known.add(tap)
         self.absences[tap, call, leaf] = reason
 
     def mentions(self, tap: Tap) -> bool:
         """Whether anything is known of ``tap``, a capture or an absence."""
-        return any(capture.tap == tap for capture in self.captures) or any(
-            key[0] == tap for key in self.absences
-        )
+        return tap in self._known

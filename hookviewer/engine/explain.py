@@ -1,21 +1,37 @@
 """Name why a run knows nothing at all of a tap."""
 
 from hookviewer.engine import absence
-from hookviewer.engine.paths import Paths, is_container, is_uninitialised, own_tensors
-from hookviewer.engine.plan import Plan, Tap
+from hookviewer.engine.paths import (
+    Paths,
+    is_container,
+    is_scripted,
+    is_uninitialised,
+    own_tensors,
+)
+from hookviewer.engine.plan import Plan, Quantity, Tap
 
 
 def explain(paths: Paths, plan: Plan, tap: Tap, was_called: bool) -> str:
     """Return the absence that stands for every call and leaf of ``tap``."""
-    if tap.quantity.is_of_parameters and tap.path in paths.modules:
-        reason = _of_parameters(paths, tap)
-        if reason is not None:
-            return reason
-    if tap.quantity.is_gradient and (plan.target is None or was_called):
+    is_module = tap.path in paths.modules
+    reason = _of_parameters(paths, tap) if tap.quantity.is_of_parameters and is_module else None
+    if reason is not None:
+        return reason
+    if tap.quantity.is_gradient and plan.target is None:
         return absence.FORWARD_ONLY
+    if tap.quantity in (Quantity.INPUT, Quantity.GRAD_INPUT) and not is_module:
+        return absence.NO_TENSORS  # nothing goes into an input, a parameter or a buffer
+    if was_called and tap.quantity.is_gradient:
+        return absence.STOPPED  # the target failed, or the backward pass did
+    return _of_calls(paths, tap, was_called)
+
+
+def _of_calls(paths: Paths, tap: Tap, was_called: bool) -> str:
+    module = paths.modules.get(tap.path)
     if was_called or paths.owner(tap.path) is not None:
         return absence.NO_TENSORS
-    module = paths.modules.get(tap.path)
+    if module is not None and is_scripted(module):
+        return absence.IN_TORCHSCRIPT
     if module is not None and is_container(module):
         return absence.CONTAINER
     return absence.NOT_CALLED

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
@@ -59,6 +60,11 @@ def own_tensors(module: nn.Module) -> dict[str, Tensor]:
 def is_uninitialised(tensor: Tensor) -> bool:
     """Whether ``tensor`` belongs to a lazy module and has no shape yet."""
     return is_lazy(tensor)
+
+
+def is_scripted(module: nn.Module) -> bool:
+    """Whether ``module`` is TorchScript, of which nothing can be recorded."""
+    return isinstance(module, torch.jit.ScriptModule)
 
 
 def is_container(module: nn.Module) -> bool:

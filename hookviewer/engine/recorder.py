@@ -23,7 +23,7 @@ from hookviewer.engine.graph import (
     with_changed_gradient,
 )
 from hookviewer.engine.leaves import leaves, map_leaves
-from hookviewer.engine.paths import Paths
+from hookviewer.engine.paths import Paths, is_scripted
 from hookviewer.engine.plan import Inputs, Intervention, Plan, Quantity, Tap
 from hookviewer.engine.roots import Roots
 
@@ -54,18 +54,20 @@ class Recorder:
             stack.callback(self._roots.remove)
             stack.callback(register_module_forward_pre_hook(self._guard).remove)
             for module, paths in self._paths.by_module.items():
-                wanted = [path for path in paths if path in used]
-                if wanted:
-                    begin, end = partial(self._on_begin, wanted), partial(self._on_end, wanted)
-                    before = module.register_forward_pre_hook(begin, with_kwargs=True)
-                    stack.callback(before.remove)
-                    after = module.register_forward_hook(end, with_kwargs=True)
-                    stack.callback(after.remove)
-                if self._plan.survey:
-                    survey = partial(self._on_survey, paths)
-                    stack.callback(module.register_forward_hook(survey).remove)
+                if not is_scripted(module):  # which refuses hooks
+                    self._hook(stack, module, paths, [path for path in paths if path in used])
             self._stack = stack.pop_all()
         return self
+
+    def _hook(self, stack: ExitStack, module: nn.Module, paths: list[str], used: list[str]) -> None:
+        if used:
+            begin, end = partial(self._on_begin, used), partial(self._on_end, used)
+            before = module.register_forward_pre_hook(begin, with_kwargs=True)
+            stack.callback(before.remove)
+            stack.callback(module.register_forward_hook(end, with_kwargs=True).remove)
+        if self._plan.survey:
+            survey = partial(self._on_survey, paths)
+            stack.callback(module.register_forward_hook(survey).remove)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
@@ -189,10 +191,10 @@ class Recorder:
         kwargs: dict[str, Any],
         output: Any,
     ) -> Any:
-        if not self._recording:
-            return None
-        begun = self._matching_call(module, kwargs)
         handed_on = self._changed(paths, output)
+        if not self._recording:  # recomputation inside backward must compute the same
+            return None if handed_on is output else handed_on
+        begun = self._matching_call(module, kwargs)
         if self._wants_any(paths, Quantity.GRAD_OUTPUT, Quantity.GRAD_INPUT):
             handed_on = map_leaves(handed_on, begun.told_apart)
             if not _any_has_graph(begun.given):

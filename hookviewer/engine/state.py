@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hookviewer.engine.paths import Paths, is_uninitialised
+from hookviewer.engine.paths import Paths, is_scripted, is_uninitialised
 
 _MUTABLE = (list, dict, set, deque)
 _DICTIONARIES = frozenset({dict, OrderedDict})
@@ -34,6 +34,8 @@ def preserved(paths: Paths, *, train: bool, seed: int | None) -> Iterator[None]:
     switch = any(module.training != train for module in paths.by_module)
     at_risk = paths.parameters() if train else _parameters_switched_by_hand(paths) if switch else []
     with ExitStack() as stack, _random_states(seed):
+        for module in filter(is_scripted, paths.by_module):  # its mode is no attribute of Python's
+            stack.callback(setattr, module, "training", module.training)
         parameters = {id(parameter): parameter for parameter in paths.parameters()}
         gradients = [(p, p.grad) for p in parameters.values()]
         attributes = [_Attributes(module) for module in paths.by_module]

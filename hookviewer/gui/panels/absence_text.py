@@ -27,6 +27,7 @@ def _explanations() -> dict[str, str]:
         absence.NO_DATA: _tr("The model has shapes but no numbers."),
         absence.UNINITIALISED: _tr("This layer gets its shape when it is first run."),
         absence.CONTAINER: _tr("This node only holds others. Choose one of those below it."),
+        absence.IN_TORCHSCRIPT: _tr("TorchScript modules cannot be looked into."),
         absence.NO_TENSORS: _tr("There is no tensor here."),
     }
 
