@@ -25,6 +25,10 @@ class Collection:
         self._known.add(tap)
         self.absences[tap, call, leaf] = reason
 
+    def forget(self, tap: Tap, call: int, leaf: str) -> None:
+        """Take an absence back."""
+        del self.absences[tap, call, leaf]
+
     def mentions(self, tap: Tap) -> bool:
         """Whether anything is known of ``tap``, a capture or an absence."""
         return tap in self._known

@@ -92,6 +92,7 @@ class Gradients:
         self._collection = collection
         self._arriving: dict[Place, Value] = {}
         self._passages: list[Passage] = []
+        self._graphless: list[tuple[Place, Tensor, int]] = []
         self._sums: dict[Place, Tensor] = {}
 
     def values_of(self, tap: Tap, call: int, tensors: Mapping[str, Tensor]) -> Values:
@@ -111,6 +112,9 @@ class Gradients:
         """Want the total derivatives of the values a call handed on."""
         for leaf, value in self.values_of(tap, call, tensors).items():
             self._arriving[tap, call, leaf] = value
+        for leaf, tensor in tensors.items():
+            if is_differentiable(tensor) and not tensor.requires_grad:
+                self._graphless.append(((tap, call, leaf), tensor, _version(tensor)))
 
     def want_parameter(self, tap: Tap, name: str, tensor: Tensor) -> None:
         """Want the derivative of a parameter."""
@@ -128,6 +132,7 @@ class Gradients:
 
     def edges(self) -> list[GradientEdge]:
         """Return every place of the graph at which a gradient must be computed, once."""
+        self._look_again()
         values = [*self._arriving.values()]
         for passage in self._passages:
             values += passage.inputs.values()
@@ -161,6 +166,15 @@ class Gradients:
         for passage in self._passages:
             for leaf in passage.inputs:
                 self._keep(passage.place(leaf))
+
+    def _look_again(self) -> None:
+        """See whether values are in the graph now, as the output of a checkpoint is."""
+        for place, tensor, version in self._graphless:
+            value = value_of(tensor) if _version(tensor) == version else None
+            if value is not None:
+                self._arriving[place] = value
+                self._collection.forget(*place)
+        self._graphless.clear()
 
     def _ways_into(self, passage: Passage) -> Iterator[tuple[Node, Callable[..., None]]]:
         """Yield where one call hands gradients to its inputs.
@@ -220,3 +234,8 @@ class Gradients:
         if gradient is not None:
             before = self._sums.get(place)
             self._sums[place] = gradient if before is None else before + gradient
+
+
+def _version(tensor: Tensor) -> int:
+    """Return how often ``tensor`` was changed in place, as far as torch counts it."""
+    return 0 if tensor.is_inference() else tensor._version

@@ -113,6 +113,23 @@ def nodes_between(score: Tensor, edges: Iterable[GradientEdge]) -> Iterator[Node
     return nodes_behind([score.grad_fn], since)
 
 
+def leaf_of(node: Node | None) -> Tensor | None:
+    """Return the leaf tensor that ``node`` hands gradients to, if that is what it does."""
+    if node is None or node._sequence_nr() != _ACCUMULATE_GRAD:
+        return None
+    leaf: Tensor = node.variable  # type: ignore[attr-defined]  # only this kind of node has one
+    return leaf
+
+
+def leaves_behind(score: Tensor) -> Iterator[Tensor]:
+    """Yield the leaf tensors that a backward pass from ``score`` may reach."""
+    for node in nodes_behind([score.grad_fn]):
+        for below, _ in node.next_functions:
+            leaf = leaf_of(below)
+            if leaf is not None:
+                yield leaf
+
+
 def with_changed_gradient(tensor: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
     """Return a copy of ``tensor`` behind which every gradient becomes ``change(gradient)``."""
     changed: Tensor = _ChangedGradient.apply(tensor, change)

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from hookviewer.engine.absence import NO_TENSORS, STOPPED
+from hookviewer.engine.backward import FullBackward, needs_full_backward, partial_backward
 from hookviewer.engine.call import Call, named, unnamed
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.collection import Collection
 from hookviewer.engine.gradients import Gradients, Values
 from hookviewer.engine.graph import (
-    edge_key,
     next_sequence_number,
     nodes_between,
     with_changed_gradient,
@@ -34,6 +34,9 @@ class Recorder:
     Values are copied inside the hooks; gradients are awaited in the graph, so the model computes
     with its own tensors, also in place. A tensor without a graph whose gradient is wanted is made
     the root of one, if it comes from a call that no gradient can flow into, as of token numbers.
+
+    After the forward the hooks see activation checkpoints computing calls again inside backward.
+    Then everything is done as the first time, but nothing is counted or recorded.
     """
 
     def __init__(self, paths: Paths, plan: Plan, token: CancelToken) -> None:
@@ -106,6 +109,7 @@ class Recorder:
 
     def end_forward(self) -> None:
         """Record no further calls: those that come now are recomputation inside backward."""
+        self._token.check()  # a model may have caught what was raised to stop it
         self._recording = False
 
     def drop_open_calls(self) -> None:
@@ -141,8 +145,14 @@ class Recorder:
                 hooks.callback(node.register_hook(tell).remove)
             for node in between:
                 hooks.callback(node.register_prehook(self._check).remove)
-            found = torch.autograd.grad(score, edges, allow_unused=True)
-        self._gradients.settle(dict(zip(map(edge_key, edges), found, strict=True)))
+            if needs_full_backward(between):
+                full = FullBackward(score, edges, self._paths.parameters())
+                for node, tell in full.arrivals():
+                    hooks.callback(node.register_prehook(tell).remove)
+                arrived = full.run()
+            else:
+                arrived = partial_backward(score, edges)
+        self._gradients.settle(arrived)
 
     def _wants(self, path: str, quantity: Quantity) -> bool:
         gradient_is_due = self._plan.needs_backward or not quantity.is_gradient
@@ -161,15 +171,15 @@ class Recorder:
     def _on_begin(
         self, paths: list[str], module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        if not self._recording:
-            return None
         arguments = planted = named(args, kwargs)
         given = leaves(arguments)
         if self._wants_any(paths, Quantity.GRAD_INPUT) and not _any_has_graph(given):
             planted = self._roots.plant(arguments)
             given = leaves(planted)
-        numbers = {path: self._calls[path] for path in paths}
-        self._calls.update(paths)
+        numbers: dict[str, int] = {}
+        if self._recording:
+            numbers = {path: self._calls[path] for path in paths}
+            self._calls.update(paths)
         inputs: Values = {}
         for path, call in numbers.items():
             if self._wants(path, Quantity.INPUT):
@@ -191,6 +201,10 @@ class Recorder:
         kwargs: dict[str, Any],
         output: Any,
     ) -> Any:
+<<<<<<< Updated upstream
+=======
+        begun = self._matching_call(module, kwargs)
+>>>>>>> Stashed changes
         handed_on = self._changed(paths, output)
         if not self._recording:  # recomputation inside backward must compute the same
             return None if handed_on is output else handed_on
