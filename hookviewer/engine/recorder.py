@@ -201,14 +201,8 @@ class Recorder:
         kwargs: dict[str, Any],
         output: Any,
     ) -> Any:
-<<<<<<< Updated upstream
-=======
         begun = self._matching_call(module, kwargs)
->>>>>>> Stashed changes
         handed_on = self._changed(paths, output)
-        if not self._recording:  # recomputation inside backward must compute the same
-            return None if handed_on is output else handed_on
-        begun = self._matching_call(module, kwargs)
         if self._wants_any(paths, Quantity.GRAD_OUTPUT, Quantity.GRAD_INPUT):
             handed_on = map_leaves(handed_on, begun.told_apart)
             if not _any_has_graph(begun.given):
