@@ -76,8 +76,10 @@ class Conductor(QObject):
 
     def set_device(self, device: str) -> None:
         """Open models on ``device`` from now on, the present one too."""
-        opened, self._device = self._workspace.opened, device
-        if opened is not None and opened.device != device:
+        opened = self._workspace.opened
+        if opened is None:
+            self._device = device
+        elif opened.device != device:
             self._path = self._workspace.path
             self.stage_changed.emit(self.tr("moving to {device} …").format(device=device))
             self._submit(MODEL, partial(model_tasks.move_model, opened, device), self._on_model)
@@ -114,6 +116,7 @@ class Conductor(QObject):
             self._workspace.set_run(stopped)
 
     def _on_model(self, opened: OpenedModel) -> None:
+        self._device = opened.device
         self._workspace.set_model(opened)
         known = [node.path for node in opened.tree.walk()]
         is_known = self._path in known

@@ -159,7 +159,7 @@ class MainWindow(QMainWindow):
 
     def _connect_conductor(self) -> None:
         conductor = self.conductor
-        conductor.stage_changed.connect(self.status.show_stage)
+        conductor.stage_changed.connect(self._on_stage_changed)
         conductor.surroundings_found.connect(self._on_surroundings_found)
         conductor.failed.connect(self._on_failed)
         conductor.recovered.connect(self.area.message_bar.hide)
@@ -197,6 +197,7 @@ class MainWindow(QMainWindow):
     def _on_model_changed(self) -> None:
         opened = self.workspace.opened
         if opened is not None:
+            self.area.say(self.tr("running …"))  # not for a moment the last model's pictures
             self.tree.show_tree(opened.tree)
             self.tools.target_chooser.show_classes(self.workspace.class_names)
             self.tools.show_device(opened.device)
@@ -236,7 +237,8 @@ class MainWindow(QMainWindow):
     def _show_look(self) -> None:
         node, run = self.workspace.node, self.workspace.run
         if node is not None:
-            self.area.show_look(Look(node, self.workspace.call, run))
+            is_due = self.workspace.plan() is not None
+            self.area.show_look(Look(node, self.workspace.call, run, is_due))
         if run is not None and run.timings.forward is not None:
             self.status.show_run(run)
 
@@ -253,8 +255,17 @@ class MainWindow(QMainWindow):
     def _on_surroundings_found(self, surroundings: Surroundings) -> None:
         self.tools.show_devices(surroundings.devices)
 
+    @Slot(str)
+    def _on_stage_changed(self, text: str) -> None:
+        self.status.show_stage(text)
+        if self.workspace.opened is None:
+            self.area.say(text)
+
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
+        opened = self.workspace.opened
+        if opened is not None:
+            self.tools.show_device(opened.device)  # which another one may have been chosen for
         if isinstance(error, HookviewerError):
             self.area.message_bar.show_message(str(error), error.details)
         else:

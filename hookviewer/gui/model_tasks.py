@@ -72,6 +72,7 @@ def move_model(opened: OpenedModel, device: str, _token: CancelToken) -> OpenedM
         opened.loaded.model.to(device)
     except (RuntimeError, AssertionError) as error:  # what torch raises depends on the device
         reason = str(error).partition("\n")[0]
+        opened.loaded.model.to(opened.device or "cpu")
         raise HookviewerError(f"The model cannot be put on '{device}': {reason}") from error
     return replace(opened, device=device)
 

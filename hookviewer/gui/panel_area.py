@@ -58,6 +58,7 @@ class PanelArea(QWidget):
         for dock in others:
             self._inner.splitDockWidget(second, dock, Qt.Orientation.Vertical)
         self._inner.resizeDocks([first, second], [3, 2], Qt.Orientation.Horizontal)
+        self._inner.resizeDocks([second, *others], [1] * (1 + len(others)), Qt.Orientation.Vertical)
 
     @property
     def wanted(self) -> frozenset[Quantity]:
@@ -74,6 +75,11 @@ class PanelArea(QWidget):
         active = self._active
         if look.run is not None and not (active in self._visible() and active.has_values):
             self._active = None  # the first panel that has a picture takes over
+
+    def say(self, text: str) -> None:
+        """Show a text in place of all pictures, as while another model is opened."""
+        for panel in self.panels.values():
+            panel.say(text)
 
     @Slot()
     def fit(self) -> None:

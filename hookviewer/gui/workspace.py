@@ -188,6 +188,7 @@ class Workspace(QObject):
     def set_run(self, run: Run) -> None:
         """Show captures only, as those of a run that failed half-way."""
         if not self._shapes:  # what is on show is of another input
+            self._shapes = run.shapes if "" in run.shapes else {}  # the forward may have failed
             self.shapes_changed.emit()
             self._set_predictions(())
         self._run = run

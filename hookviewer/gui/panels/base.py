@@ -15,11 +15,15 @@ from hookviewer.gui.picture_tasks import Picture
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """What panels are to show: a node, one of its calls, and the run, if it is there yet."""
+    """What panels are to show: a node, one of its calls, and the run, if it is there yet.
+
+    ``is_due`` tells whether a run is to be waited for where there is none.
+    """
 
     node: Node
     call: int = 0
     run: Run | None = None
+    is_due: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +69,10 @@ class Panel(QWidget):
 
     def show_picture(self, picture: Picture) -> None:
         """Show a finished picture."""
+        raise NotImplementedError
+
+    def say(self, text: str) -> None:
+        """Show a text in place of everything."""
         raise NotImplementedError
 
     def show_failure(self, sentence: str) -> None:

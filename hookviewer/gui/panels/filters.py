@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
+from hookviewer.engine import absence
 from hookviewer.engine.capture import Capture
 from hookviewer.engine.node import Node, NodeKind
 from hookviewer.engine.plan import Quantity
@@ -40,6 +41,13 @@ class FiltersPanel(MosaicPanel):
     def reader(self, _node: Node) -> Callable[[Capture], TileStack]:
         """Return how parameters become tiles."""
         return filters_of
+
+    def explain(self, reason: str) -> str:
+        """Say in this panel's words that a node has no parameters."""
+        if reason == absence.NO_TENSORS:
+            sentence = self.tr("This node has no parameters.")
+            return f"{reason}\n\n{sentence}"
+        return super().explain(reason)
 
     def show_look(self, look: Look) -> None:
         """Show the node's own parameters, or where below it there are some."""

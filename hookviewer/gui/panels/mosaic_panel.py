@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from typing import ClassVar
 
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QSignalBlocker, QTimer, Slot
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from hookviewer.engine.capture import Capture
 from hookviewer.engine.node import Node, NodeKind
 from hookviewer.gui.panels.absence_text import absence_text
 from hookviewer.gui.panels.base import Look, Panel, Pick
 from hookviewer.gui.picture_tasks import Picture, PictureRequest
+from hookviewer.gui.widgets.chooser import Chooser
 from hookviewer.gui.widgets.color_table import DIVERGING, SEQUENTIAL
 from hookviewer.gui.widgets.elided_label import ElidedLabel
 from hookviewer.gui.widgets.mosaic_view import MosaicView
@@ -20,6 +21,7 @@ from hookviewer.render.tiles import TileStack, filters_of, maps_of
 
 _PATIENCE = 150
 """Milliseconds for which the last picture may stay while the new one is made."""
+_MINIMUM_WIDTH = 220
 _SETTLED = 80
 """Milliseconds after which a panel's new size counts as chosen."""
 
@@ -42,11 +44,23 @@ class MosaicPanel(Panel):
         self.view.left.connect(self._on_left)
         self.view.tile_selected.connect(self._on_tile_selected)
         self.view.resized.connect(self._resizing.start)
-        self.scale_chooser = self._chooser(self.tr("Scale"), self._on_scaling_chosen)
-        self.map_chooser = self._chooser(self.tr("Colour map"), self._on_map_chosen)
-        self.leaf_chooser = self._chooser(self.tr("Tensor"), self._on_leaf_chosen)
+        self.scale_chooser = Chooser(
+            self.tr("Scale"),
+            self.tr(
+                "Which values the ends of the colour map stand for: those of each map, or the same "
+                "for all maps; symmetric: zero is in the middle"
+            ),
+        )
+        self.map_chooser = Chooser(
+            self.tr("Colour map"),
+            self.tr("The first ones run from dark to bright; those below have a pale middle"),
+        )
+        self.leaf_chooser = Chooser(self.tr("Tensor"), self.tr("Which of several tensors"))
+        self.scale_chooser.currentIndexChanged.connect(self._on_scaling_chosen)
+        self.map_chooser.currentIndexChanged.connect(self._on_map_chosen)
+        self.leaf_chooser.currentIndexChanged.connect(self._on_leaf_chosen)
         self.caption, self.reading = ElidedLabel(), ElidedLabel()
-        self.reading.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.setMinimumWidth(_MINIMUM_WIDTH)  # whatever is chosen, no splitter moves
         self._fill_choosers()
         self._lay_out()
         self.say(self.tr("No model is open yet."))
@@ -65,7 +79,10 @@ class MosaicPanel(Panel):
         self._look = look
         if look.run is None:
             self._captures = ()
-            self._waiting.start()
+            if look.is_due:
+                self._waiting.start()
+            else:
+                self.say(self.tr("There is no input yet."))
             return
         call = 0 if self.quantity.is_of_parameters else look.call
         found = look.run.of(self.quantity, look.node.path)
@@ -75,7 +92,11 @@ class MosaicPanel(Panel):
             self._request()
         else:
             reason = look.run.absence(self.quantity, look.node.path, call)
-            self.say(absence_text(reason or ""))
+            self.say(self.explain(reason or ""))
+
+    def explain(self, reason: str) -> str:
+        """Return what is said where there is nothing; ``reason`` is the absence."""
+        return absence_text(reason)
 
     def show_picture(self, picture: Picture) -> None:
         """Show a mosaic, unless what it was made from is no longer wanted."""
@@ -88,6 +109,7 @@ class MosaicPanel(Panel):
             self.caption.setText(self._caption_of(picture))
             return
         self.caption.setText(self._caption_of(picture))
+        self.map_chooser.setEnabled(not picture.stack.is_color)  # it has colours of its own
         self.view.show_mosaic(picture.mosaic)
         self.picture_shown.emit()
         self._refresh_pick()
@@ -133,22 +155,21 @@ class MosaicPanel(Panel):
         """Show a text in place of a picture."""
         self._waiting.stop()
         self._picture = None
-        self.caption.clear()
-        self.reading.clear()
+        self.caption.setText("")
+        self._read("")
         self.view.show_message(text)
         self.emptied.emit()
+
+    def _read(self, text: str) -> None:
+        """Show a reading in place of the caption, or the caption again."""
+        self.reading.setText(text)
+        self.reading.setVisible(bool(text))
+        self.caption.setVisible(not text)
 
     def _timer(self, interval: int, then: object) -> QTimer:
         timer = QTimer(self, singleShot=True, interval=interval)
         timer.timeout.connect(then)
         return timer
-
-    def _chooser(self, purpose: str, then: object) -> QComboBox:
-        chooser = QComboBox()
-        chooser.setToolTip(purpose)
-        chooser.setAccessibleName(purpose)
-        chooser.currentIndexChanged.connect(then)
-        return chooser
 
     def _fill_choosers(self) -> None:
         scalings = (
@@ -170,12 +191,14 @@ class MosaicPanel(Panel):
         choices = QHBoxLayout()
         for chooser in (self.scale_chooser, self.map_chooser, self.leaf_chooser):
             choices.addWidget(chooser)
-        choices.addWidget(self.reading, stretch=1)
+        choices.addStretch()
         self.body = QVBoxLayout(self)
         self.body.setContentsMargins(6, 6, 6, 4)
         self.body.addLayout(choices)
         self.body.addWidget(self.view, stretch=1)
         self.body.addWidget(self.caption)
+        self.body.addWidget(self.reading)
+        self.reading.hide()
 
     def _fill_leaves(self) -> None:
         leaves = [capture.leaf for capture in self._captures]
@@ -211,7 +234,18 @@ class MosaicPanel(Panel):
         pixels = self.tr("{down} × {across}: {height} × {width}").format(
             down=down, across=across, height=stack.tile_height, width=stack.tile_width
         )
-        return f"{shape} · {dtype} · {tiles} · {pixels}"
+        parts = [shape, dtype, tiles, pixels]
+        is_batch = stack.values.size < capture.tensor.numel()
+        if is_batch:
+            count = capture.tensor.shape[0]
+            parts.insert(0, self.tr("the first of {count} samples").format(count=count))
+        return " · ".join(parts)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Draw the gaps of colour pictures anew when the theme changes."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and self._picture is not None:
+            self._request()
 
     @Slot()
     def _on_waited(self) -> None:
@@ -241,11 +275,11 @@ class MosaicPanel(Panel):
             return  # the picture is the last node's, soon to be replaced
         stack = self._picture.stack
         value = stack.value_at(tile, row, column)
-        self.reading.setText(reading_text(stack.position(tile, row, column), value))
+        self._read(reading_text(stack.position(tile, row, column), value, stack.values.dtype))
 
     @Slot()
     def _on_left(self) -> None:
-        self.reading.clear()
+        self._read("")
 
     @Slot(int)
     def _on_tile_selected(self, tile: int) -> None:

@@ -64,7 +64,6 @@ class InputView(QWidget):
         ):
             button = QToolButton()
             button.setText(text)
-            button.setAutoRaise(True)
             button.clicked.connect(lambda _checked=False, spec=spec: self.input_chosen.emit(spec))
             row.addWidget(button)
         row.addStretch()

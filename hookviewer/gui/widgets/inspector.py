@@ -111,7 +111,8 @@ class Inspector(QWidget):
             return
         row, column = int(y), int(x)
         value = stack.value_at(self._tile, row, column)
-        self.reading.setText(reading_text(stack.position(self._tile, row, column), value))
+        position, dtype = stack.position(self._tile, row, column), stack.values.dtype
+        self.reading.setText(reading_text(position, value, dtype))
 
     @Slot()
     def _on_left(self) -> None:

@@ -3,6 +3,7 @@
 from itertools import accumulate
 
 from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QLineEdit,
@@ -95,6 +96,13 @@ class ModelTree(QWidget):
         """Let the user type a filter."""
         self.filter_edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.filter_edit.selectAll()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go from the filter to the tree with the arrow key."""
+        if event.key() == Qt.Key.Key_Down and self.filter_edit.hasFocus():
+            self._on_return_pressed()
+        else:
+            super().keyPressEvent(event)
 
     def _unfold(self) -> None:
         """Unfold what was found as a whole, a big model to its second level, but never too many."""

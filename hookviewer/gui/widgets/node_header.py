@@ -1,9 +1,10 @@
 """The line above the panels: which node, what it is, which of its calls."""
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from hookviewer.engine.node import Node, NodeKind
+from hookviewer.gui.widgets.chooser import Chooser
 from hookviewer.gui.widgets.elided_label import ElidedLabel
 
 
@@ -20,8 +21,9 @@ class NodeHeader(QWidget):
         font.setBold(True)
         self.label.setFont(font)
         self.note = ElidedLabel()
-        self.call_chooser = QComboBox()
-        self.call_chooser.setAccessibleName(self.tr("Call"))
+        self.call_chooser = Chooser(
+            self.tr("Call"), self.tr("Which use of the node in this run, from 0")
+        )
         self.call_chooser.currentIndexChanged.connect(self.call_chosen)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 6, 8, 4)

@@ -1,5 +1,8 @@
 """How numbers are written everywhere in the window."""
 
+import numpy as np
+from numpy.typing import DTypeLike
+
 
 def number_text(value: float | None) -> str:
     """Return ``value`` with four significant digits; a dash where there is none."""
@@ -9,10 +12,12 @@ def number_text(value: float | None) -> str:
     return "0" if text == "-0" else text
 
 
-def reading_text(position: tuple[int, ...], value: float | tuple[float, ...]) -> str:
-    """Return ``[channel, row, column] = value`` with all digits a float32 has."""
+def reading_text(
+    position: tuple[int, ...], value: float | tuple[float, ...], dtype: DTypeLike
+) -> str:
+    """Return ``[channel, row, column] = value``, with as few digits as mean this very value."""
     values = value if isinstance(value, tuple) else (value,)
-    numbers = ", ".join(f"{number:.7g}" for number in values)
+    numbers = ", ".join(str(np.asarray(number, dtype)[()]) for number in values)
     return f"[{', '.join(map(str, position))}] = {numbers}"
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from PySide6.QtCore import QStringListModel, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -72,8 +73,10 @@ class OpenModelDialog(QDialog):
 
     @property
     def spec(self) -> str:
-        """What the user wants to open."""
-        return self.edit.text().strip()
+        """What the user wants to open; a part of a listed name stands for the first that has it."""
+        text, found = self.edit.text().strip(), self._model.stringList()
+        is_search = bool(text) and ":" not in text and "." not in text
+        return found[0] if is_search and found else text
 
     def offer(self, torchvision_names: tuple[str, ...]) -> None:
         """List the models that have names, which are known only a while after the start."""
@@ -98,11 +101,20 @@ class OpenModelDialog(QDialog):
     def _enable(self) -> None:
         self.buttons.button(QDialogButtonBox.StandardButton.Open).setEnabled(bool(self.spec))
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go from the line to the list with the arrow key."""
+        if event.key() == Qt.Key.Key_Down and self.edit.hasFocus():
+            self.list.setFocus(Qt.FocusReason.TabFocusReason)
+            self.list.setCurrentIndex(self._model.index(0))
+        else:
+            super().keyPressEvent(event)
+
     @Slot(str)
     def _on_text_edited(self, text: str) -> None:
         self._is_about_file = False
         words = text.lower().split()
         found = [spec for spec in self._specs if all(word in spec for word in words)]
+        found.sort(key=lambda spec: spec.rpartition(":")[2] != text.strip().lower())
         self._model.setStringList(found)
         self._enable()
 

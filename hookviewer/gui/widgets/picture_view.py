@@ -99,6 +99,8 @@ class PictureView(QWidget):
         """Zoom so that the whole picture is in view."""
         if self._pixels is not None:
             height, width = self._pixels.shape[:2]
+            most = 4 * max(height, width)  # out of which nothing could be found again
+            self._box.setLimits(maxXRange=most, maxYRange=most)
             self._box.setRange(QRectF(0, 0, width, height), padding=0.01)
 
     def position_of(self, x: float, y: float) -> QPointF:

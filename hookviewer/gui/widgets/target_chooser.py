@@ -5,9 +5,10 @@ from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QWidget
 
 from hookviewer.gui.model_tasks import Prediction
 from hookviewer.gui.target_choice import TargetChoice, TargetKind
+from hookviewer.gui.widgets.chooser import Chooser
 
 
-class TargetChooser(QComboBox):
+class TargetChooser(Chooser):
     """The likeliest classes in the list; any other by typing a part of its name or its index."""
 
     target_chosen = Signal(object)
@@ -16,7 +17,11 @@ class TargetChooser(QComboBox):
     """A sentence on what was typed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(
+            self.tr("Target"),
+            self.tr("What gradients are taken of; type a class name to find others"),
+            parent,
+        )
         self._edit = QLineEdit()
         self.setEditable(True)
         self.setLineEdit(self._edit)
@@ -24,11 +29,10 @@ class TargetChooser(QComboBox):
         self._class_names: tuple[str, ...] = ()
         self._predictions: tuple[Prediction, ...] = ()
         self._target = TargetChoice()
-        self.setAccessibleName(self.tr("Target"))
-        self.setToolTip(self.tr("What gradients are taken of; type a class name to find others"))
         self.setMinimumContentsLength(26)
         self.activated.connect(self._on_activated)
         self._edit.returnPressed.connect(self._on_return_pressed)
+        self._edit.editingFinished.connect(self._on_editing_finished)
         self.show_classes(())
 
     def show_classes(self, class_names: tuple[str, ...]) -> None:
@@ -109,6 +113,12 @@ class TargetChooser(QComboBox):
         if self.findText(text) < 0:
             self._on_typed(text)
 
+    @Slot()
+    def _on_editing_finished(self) -> None:
+        if not self._edit.hasFocus():  # the user went elsewhere without choosing
+            self._fill()
+
 
 def _scored(prediction: Prediction) -> str:
-    return f"{prediction[1]} {prediction[2]:.2f}"
+    _, name, probability = prediction
+    return f"{name} {probability:.2f}" if probability >= 0.005 else f"{name} < 0.01"

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QComboBox, QLabel, QToolBar, QWidget
+from PySide6.QtWidgets import QLabel, QToolBar, QWidget
 
+from hookviewer.gui.widgets.chooser import Chooser
 from hookviewer.gui.widgets.target_chooser import TargetChooser
 
 
@@ -22,17 +23,13 @@ class ToolBar(QToolBar):
         self.setMovable(False)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.target_chooser = TargetChooser()
-        self.mode_chooser = QComboBox()
-        self.mode_chooser.setAccessibleName(self.tr("Mode"))
+        self.mode_chooser = Chooser(
+            self.tr("Mode"), self.tr("The mode the model runs in; its own is put back afterwards")
+        )
         self.mode_chooser.addItem(self.tr("eval"), False)
         self.mode_chooser.addItem(self.tr("train"), True)
-        self.mode_chooser.setToolTip(
-            self.tr("The mode the model runs in; its own is put back afterwards")
-        )
         self.mode_chooser.activated.connect(self._on_mode_activated)
-        self.device_chooser = QComboBox()
-        self.device_chooser.setAccessibleName(self.tr("Device"))
-        self.device_chooser.setToolTip(self.tr("Where the model runs"))
+        self.device_chooser = Chooser(self.tr("Device"), self.tr("Where the model runs"))
         self.device_chooser.textActivated.connect(self.device_chosen)
         self.show_devices(("cpu",))
         self.addActions([actions["open_model"], actions["open_input"]])
