@@ -14,7 +14,7 @@ from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.errors import CannotRunError, HookviewerError, TargetError
 from hookviewer.engine.explain import explain
 from hookviewer.engine.failure import backward_error, forward_error, target_error
-from hookviewer.engine.leaves import map_leaves
+from hookviewer.engine.leaves import leaves, map_leaves
 from hookviewer.engine.paths import Paths, is_uninitialised, own_tensors
 from hookviewer.engine.plan import Plan, Quantity, Tap
 from hookviewer.engine.recorder import Recorder
@@ -56,6 +56,7 @@ def _executed(paths: Paths, plan: Plan, token: CancelToken) -> Run:
         try:
             recorder.take_parameters(_parameters(paths, plan))
             output, forward = _forward(paths, plan, recorder)
+            recorder.output_leaves = tuple(leaves(output))
             returned = map_leaves(output, lambda _, tensor: tensor.detach().clone())
             score, backward = _differentiate(plan, recorder, output)
         except HookviewerError as error:
@@ -145,6 +146,7 @@ def _recorded(paths: Paths, plan: Plan, recorder: Recorder) -> Run:
             absences[tap, None, None] = reason
     return Run(
         taps=plan.taps,
+        leaves=recorder.output_leaves,
         captures=tuple(sorted(collection.captures, key=lambda capture: capture.call)),
         absences=absences,
         shapes=recorder.shapes,

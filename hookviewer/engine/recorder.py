@@ -49,6 +49,7 @@ class Recorder:
         self._begun: dict[nn.Module, list[Call]] = {}
         self.collection = Collection()
         self._gradients, self._roots = Gradients(self.collection), Roots()
+        self.output_leaves: tuple[str, ...] = ()
         self.shapes: dict[str, tuple[tuple[int, ...], ...]] = {}
 
     def __enter__(self) -> Self:

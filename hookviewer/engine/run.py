@@ -31,6 +31,7 @@ class Run:
     Attributes:
         taps: What was asked for.
         output: What the model returned, every tensor in it detached.
+        leaves: The paths of the tensors in the output, as far as the forward came to its end.
         score: The value of the target, or None when there was none.
         captures: Everything recorded, in the order of recording.
         absences: Why something that was asked for is not there.
@@ -41,6 +42,7 @@ class Run:
 
     taps: frozenset[Tap]
     output: Any = field(default=None, repr=False)
+    leaves: tuple[str, ...] = ()
     score: float | None = None
     captures: tuple[Capture, ...] = ()
     absences: Absences = field(default_factory=dict)

@@ -149,7 +149,8 @@ class Conductor(QObject):
             self._workspace.set_run(error.run)  # what was captured before is kept
         else:
             self._show_stopped()
-        self._complain(key, error)
+        if not (key == RUN and self._is_due):  # with what this run showed, another is on its way
+            self._complain(key, error)
 
     @Slot()
     def _on_plan_changed(self) -> None:

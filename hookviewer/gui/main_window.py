@@ -154,6 +154,7 @@ class MainWindow(QMainWindow):
         workspace.target_changed.connect(self._on_target_changed)
         workspace.shapes_changed.connect(self._on_shapes_changed)
         workspace.predictions_changed.connect(self._on_predictions_changed)
+        workspace.leaves_changed.connect(self._on_leaves_changed)
         workspace.plan_changed.connect(self._show_look)
         workspace.run_changed.connect(self._show_look)
 
@@ -176,6 +177,7 @@ class MainWindow(QMainWindow):
         self.tools.target_chooser.target_chosen.connect(self.workspace.set_target)
         self.tools.target_chooser.target_refused.connect(self.conductor.refuse_target)
         self.opening.refused.connect(self.area.message_bar.show_message)
+        self.tools.leaf_chosen.connect(self.workspace.set_target_leaf)
         self.tools.train_chosen.connect(self.workspace.set_train)
         self.tools.device_chosen.connect(self.conductor.set_device)
         self.area.header.call_chosen.connect(self.workspace.select_call)
@@ -221,6 +223,10 @@ class MainWindow(QMainWindow):
         target = self.workspace.target
         self.tools.target_chooser.show_target(target)
         self.predictions.show_target(target.index if target.kind is TargetKind.CLASS else None)
+
+    @Slot()
+    def _on_leaves_changed(self) -> None:
+        self.tools.show_leaves(self.workspace.leaves, self.workspace.target_leaf)
 
     @Slot()
     def _on_shapes_changed(self) -> None:

@@ -27,8 +27,8 @@ class TargetChoice:
         """Choose the score of one class."""
         return cls(TargetKind.CLASS, index)
 
-    def resolve(self) -> Target:
-        """Return the function that a plan needs."""
+    def resolve(self, leaf: str | None) -> Target:
+        """Return what a plan needs; ``leaf`` is the tensor of the output that it is about."""
         if self.kind is TargetKind.CLASS:
-            return class_score(self.index)
-        return top_class() if self.kind is TargetKind.TOP_CLASS else whole()
+            return class_score(self.index, leaf)
+        return top_class(leaf) if self.kind is TargetKind.TOP_CLASS else whole(leaf)

@@ -21,6 +21,7 @@ class Workspace(QObject):
     target_changed = Signal()
     shapes_changed = Signal()
     predictions_changed = Signal()
+    leaves_changed = Signal()
     plan_changed = Signal()
     """What should be run is no longer what was run last."""
     run_changed = Signal()
@@ -33,6 +34,8 @@ class Workspace(QObject):
         self._path = ""
         self._call = 0
         self._target = TargetChoice()
+        self._leaves: tuple[str, ...] = ()
+        self._leaf: str | None = None
         self._train = False
         self._seed = 0
         self._wanted: frozenset[Quantity] = frozenset()
@@ -71,6 +74,16 @@ class Workspace(QObject):
         return self._target
 
     @property
+    def leaves(self) -> tuple[str, ...]:
+        """The tensors of the model's output, by path, as the last run showed them."""
+        return self._leaves
+
+    @property
+    def target_leaf(self) -> str | None:
+        """Which of them the target is about; None while there is only one."""
+        return self._leaf
+
+    @property
     def train(self) -> bool:
         """Whether the model runs in train mode."""
         return self._train
@@ -105,10 +118,11 @@ class Workspace(QObject):
         if self._opened is None or self._input is None:
             return None
         taps = self.taps
+        wants_gradient = any(tap.quantity.is_gradient for tap in taps)
         return Plan(
             taps=taps,
             inputs=self._input.inputs,
-            target=self._target.resolve() if any(t.quantity.is_gradient for t in taps) else None,
+            target=self._target.resolve(self._leaf) if wants_gradient else None,
             train=self._train,
             seed=self._seed,
             survey=not self._shapes,
@@ -124,6 +138,7 @@ class Workspace(QObject):
         self.model_changed.emit()
         self.selection_changed.emit()
         self.target_changed.emit()
+        self._set_leaves(())
         self._set_predictions(())
         self._drop_run()
 
@@ -152,6 +167,13 @@ class Workspace(QObject):
         if target != self._target:
             self._target = target
             self.target_changed.emit()
+            self._drop_run()
+
+    def set_target_leaf(self, leaf: str) -> None:
+        """Make the target one of another tensor of the output."""
+        if leaf != self._leaf:
+            self._leaf = leaf
+            self.leaves_changed.emit()
             self._drop_run()
 
     def set_train(self, train: bool) -> None:
@@ -184,6 +206,7 @@ class Workspace(QObject):
         self._set_predictions(outcome.predictions)
         self._run = outcome.run
         self.run_changed.emit()
+        self._set_leaves(outcome.run.leaves)
 
     def set_run(self, run: Run) -> None:
         """Show captures only, as those of a run that failed half-way."""
@@ -193,11 +216,25 @@ class Workspace(QObject):
             self._set_predictions(())
         self._run = run
         self.run_changed.emit()
+        if run.leaves:
+            self._set_leaves(run.leaves)
 
     def _set_predictions(self, predictions: tuple[Prediction, ...]) -> None:
         if predictions != self._predictions:
             self._predictions = predictions
             self.predictions_changed.emit()
+
+    def _set_leaves(self, leaves: tuple[str, ...]) -> None:
+        if leaves == self._leaves:
+            return
+        self._leaves = leaves
+        if len(leaves) < 2:
+            self._leaf = None
+            self.leaves_changed.emit()
+        elif self._leaf not in leaves:
+            self.set_target_leaf(leaves[0])  # until the user chooses another
+        else:
+            self.leaves_changed.emit()
 
     def _drop_run(self) -> None:
         """Forget the shown run, so that no old picture stands for a new plan."""

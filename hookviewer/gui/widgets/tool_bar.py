@@ -15,6 +15,7 @@ class ToolBar(QToolBar):
 
     train_chosen = Signal(bool)
     device_chosen = Signal(str)
+    leaf_chosen = Signal(str)
 
     def __init__(self, actions: Mapping[str, QAction], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -23,6 +24,10 @@ class ToolBar(QToolBar):
         self.setMovable(False)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.target_chooser = TargetChooser()
+        self.leaf_chooser = Chooser(
+            self.tr("Output"), self.tr("Which tensor of the model's output the target is about")
+        )
+        self.leaf_chooser.textActivated.connect(self.leaf_chosen)
         self.mode_chooser = Chooser(
             self.tr("Mode"), self.tr("The mode the model runs in; its own is put back afterwards")
         )
@@ -38,6 +43,8 @@ class ToolBar(QToolBar):
         self.addSeparator()
         self.addWidget(QLabel(self.tr("Target ")))
         self.addWidget(self.target_chooser)
+        self._leaf_action = self.addWidget(self.leaf_chooser)
+        self._leaf_action.setVisible(False)
         self.addSeparator()
         self.addWidget(self.mode_chooser)
         self.addWidget(self.device_chooser)
@@ -51,6 +58,14 @@ class ToolBar(QToolBar):
     def show_device(self, device: str) -> None:
         """Show where the model lies."""
         self.device_chooser.setCurrentText(device)
+
+    def show_leaves(self, leaves: tuple[str, ...], chosen: str | None) -> None:
+        """Offer the tensors of the output, where there are several."""
+        with QSignalBlocker(self.leaf_chooser):
+            self.leaf_chooser.clear()
+            self.leaf_chooser.addItems(list(leaves))
+            self.leaf_chooser.setCurrentText(chosen or "")
+        self._leaf_action.setVisible(len(leaves) > 1)
 
     def show_train(self, train: bool) -> None:
         """Show the mode."""
