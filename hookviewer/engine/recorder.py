@@ -25,7 +25,7 @@ from hookviewer.engine.graph import (
 from hookviewer.engine.leaves import leaves, map_leaves
 from hookviewer.engine.paths import Paths, is_scripted
 from hookviewer.engine.plan import Inputs, Intervention, Plan, Quantity, Tap
-from hookviewer.engine.roots import Roots
+from hookviewer.engine.roots import Roots, is_differentiable
 
 
 class Recorder:
@@ -171,12 +171,11 @@ class Recorder:
 
     def _on_begin(
         self, paths: list[str], module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        arguments = planted = named(args, kwargs)
-        given = leaves(arguments)
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        given = leaves(named(args, kwargs))
         if self._wants_any(paths, Quantity.GRAD_INPUT) and not _any_has_graph(given):
-            planted = self._roots.plant(arguments)
-            given = leaves(planted)
+            args, kwargs = self._planted(args, kwargs)
+            given = leaves(named(args, kwargs))
         numbers: dict[str, int] = {}
         if self._recording:
             numbers = {path: self._calls[path] for path in paths}
@@ -188,11 +187,21 @@ class Recorder:
             if self._wants(path, Quantity.GRAD_INPUT):
                 tap = Tap(path, Quantity.GRAD_INPUT)
                 inputs = self._gradients.values_of(tap, call, self._some(tap, call, given))
-        if planted is not arguments:
-            args, kwargs = unnamed(planted, kwargs)
         begun = Call(numbers, kwargs, given, inputs, next_sequence_number())
         self._begun.setdefault(module, []).append(begun)
-        return None if planted is arguments else (args, kwargs)
+        return args, kwargs
+
+    def _planted(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return arguments that can receive gradients, keywords only where nothing else can.
+
+        torch's own backward hooks know no keywords either. Most are masks, and attention takes
+        another kernel, which gives other bits, for a mask that wants a gradient.
+        """
+        if any(map(is_differentiable, leaves(args).values())):
+            return self._roots.plant(args), kwargs
+        return args, self._roots.plant(kwargs)
 
     def _on_end(
         self,
