@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--at", default="", metavar="PATH", help="the node to select")
     parser.add_argument("--device", default="cpu", help="cpu, cuda:0, mps")
     parser.add_argument("--train", action="store_true", help="run in train mode; eval otherwise")
-    parser.add_argument("--seed", type=int, default=0, help="where random numbers start")
+    parser.add_argument("--seed", type=_seed, default=0, help="where random numbers start")
     parser.add_argument(
         "--screenshot", type=Path, metavar="FILE",
         help="paint the window to a PNG file and end; needs no display",
@@ -53,6 +53,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=hookviewer.__version__)
     return parser
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"'{text}' is no seed; take a whole number from 0 on")
+    return int(text)
 
 
 def _size(text: str) -> tuple[int, int]:

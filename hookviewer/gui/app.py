@@ -64,7 +64,7 @@ def run(options: WindowOptions) -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Qt's loop would never see Ctrl+C
         code = application.exec()
         report.uninstall()
-    if not window.shutdown():
+    if not window.shutdown(patience=0):  # closing has waited for them
         sys.stderr.flush()
         os._exit(code)  # destroying a thread that cannot be stopped would abort the process
     return code

@@ -92,7 +92,7 @@ class Dispatcher(QObject):
         if was_busy:
             self._announce_idle()
 
-    def shutdown(self, patience: int = 10_000) -> bool:
+    def shutdown(self, patience: int = 5_000) -> bool:
         """Cancel, and wait up to ``patience`` milliseconds for the thread; return if it ended."""
         self.cancel()
         self._thread.quit()

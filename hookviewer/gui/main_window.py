@@ -76,9 +76,9 @@ class MainWindow(QMainWindow):
         """Whether anything is still to come."""
         return self.conductor.busy or self.pictures.busy
 
-    def shutdown(self) -> bool:
-        """End both worker threads; return whether they could be ended."""
-        ended = [self.models.shutdown(), self.pictures.shutdown()]
+    def shutdown(self, patience: int = 5_000) -> bool:
+        """End both worker threads; return whether each did in so many milliseconds."""
+        ended = [self.models.shutdown(patience), self.pictures.shutdown(patience)]
         return all(ended)
 
     @Slot()
@@ -95,10 +95,12 @@ class MainWindow(QMainWindow):
         self.area.arrange()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Keep the layout, and wait for the workers before the window goes."""
+        """Keep the layout, and wait for the workers."""
         self._settings.set_layout("geometry", self.saveGeometry())
         self._settings.set_layout("window", self.saveState())
         self._settings.set_layout("panels", self.area.layout_state())
+        self._settings.sync()
+        self.hide()  # at once, whatever a model may still be doing
         self.shutdown()
         super().closeEvent(event)
 

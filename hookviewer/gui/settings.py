@@ -27,6 +27,10 @@ class Settings:
     def folder(self, folder: str) -> None:
         self._store.setValue("files/folder", folder)
 
+    def sync(self) -> None:
+        """Write everything down now."""
+        self._store.sync()
+
     def layout(self, part: str) -> QByteArray:
         """Return the layout stored for ``part``; empty when there is none."""
         value = self._store.value(f"layout/{part}")

@@ -88,3 +88,11 @@ def test_version_and_help_are_told(capsys, option, said):
         parse(["demo", option])
     assert ended.value.code == 0
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", ["-1", "1.5", "x", str(2**63)])
+def test_a_seed_is_a_whole_number(seed, capsys):
+    with pytest.raises(SystemExit) as end:
+        parse(["--seed", seed])
+    assert end.value.code == 2
+    assert "seed" in capsys.readouterr().err
