@@ -1,5 +1,6 @@
 """What the picture worker does: from captured values to pictures and their statistics."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,14 +24,14 @@ class PictureRequest:
         capture: The values.
         read: How its axes become tiles.
         scaling: How its values become colours.
-        aspect: Width over height of the place it will be shown in.
+        room: Width and height, in pixels, of the place it will be shown in.
         gap_color: The colour between colour tiles.
     """
 
     capture: Capture
     read: Callable[[Capture], TileStack] = field(repr=False)
     scaling: Scaling
-    aspect: float = 1.5
+    room: tuple[int, int] = (600, 400)
     gap_color: RGB = GAP_COLOR
 
 
@@ -57,8 +58,21 @@ def build_picture(request: PictureRequest, token: CancelToken) -> Picture:
     """Lay out all tiles of a capture."""
     stack = request.read(request.capture)
     token.check()
-    mosaic = build_mosaic(stack, request.scaling, request.aspect, gap_color=request.gap_color)
+    width, height = request.room
+    mosaic = build_mosaic(
+        stack, request.scaling, width / height, _gap(stack, width * height), request.gap_color
+    )
     return Picture(request, stack, mosaic)
+
+
+def _gap(stack: TileStack, room: int) -> int | None:
+    """Return a gap of at least one pixel of the screen, where several pixels share one there.
+
+    A narrower one would be drawn between some tiles and not between others.
+    """
+    pixels = stack.count * stack.tile_height * stack.tile_width
+    crowding = math.sqrt(pixels / room)
+    return math.ceil(crowding) if crowding > 1 and stack.tile_height > 1 else None
 
 
 def describe_tile(picture: Picture, tile: int, _token: CancelToken) -> TileDetails:

@@ -141,7 +141,6 @@ def test_the_first_node_shown_is_the_first_convolution(window, open_net, maps):
 def test_arrow_keys_in_the_tree_walk_through_the_panels(qtbot, window, open_net, settles, maps):
     net = open_net(NET, at="conv")
     window.tree.view.setFocus()
-    qtbot.keyClick(window.tree.view, Qt.Key.Key_Left)  # folds conv
     with settles():
         qtbot.keyClick(window.tree.view, Qt.Key.Key_Down)
     assert window.area.header.label.text() == "relu"
@@ -372,3 +371,12 @@ def test_a_parameter_is_a_node_of_its_own(open_net, maps, gradients):
     expected = torch.zeros(3, 16)
     expected[top] = hidden.detach()
     np.testing.assert_allclose(values(gradients)[0], expected, rtol=1e-5)
+
+
+def test_gaps_are_seen_where_several_pixels_share_one_of_the_screen(open_net, maps):
+    open_net("def build(): return nn.Conv2d(1, 40, 1)", given="noise:1x1x200x200", at="")
+    mosaic, room = maps.picture.mosaic, maps.view
+    crowding = max(mosaic.pixels.shape[1] / room.width(), mosaic.pixels.shape[0] / room.height())
+    assert crowding > 2
+    assert mosaic.gap >= 2
+    assert mosaic.gap >= crowding - 1

@@ -175,6 +175,19 @@ class NodeFilter(QSortFilterProxyModel):
         counted = Counter(model.depths[number] for number in shown)
         return [counted[depth] for depth in range(len(counted))]
 
+    def holders_of_tensors(self, depth: int) -> list[QModelIndex]:
+        """Return the nodes down to ``depth`` that hold parameters and buffers, and no modules."""
+        model = self.sourceModel()
+        if not isinstance(model, NodeTreeModel):
+            return []
+        return [
+            self.mapFromSource(model.index_of(node.path))
+            for number, node in enumerate(model.nodes)
+            if model.depths[number] <= depth
+            and node.children
+            and all(child.kind is not NodeKind.MODULE for child in node.children)
+        ]
+
     def filterAcceptsRow(self, row: int, parent: Index) -> bool:
         """Look up whether a row was found."""
         if self._kept is None:

@@ -213,12 +213,12 @@ class MosaicPanel(Panel):
         if not self._captures or self._look is None:
             return
         capture = self._captures[max(self.leaf_chooser.currentIndex(), 0)]
-        aspect = self.view.width() / max(self.view.height(), 1)
+        room = max(self.view.width(), 1), max(self.view.height(), 1)
         scaling: Scaling = self.scale_chooser.currentData()
         self._waiting.start()
         reader = self.reader(self._look.node)
         self.picture_wanted.emit(
-            PictureRequest(capture, reader, scaling, aspect, self.view.gap_color)
+            PictureRequest(capture, reader, scaling, room, self.view.gap_color)
         )
 
     def _caption_of(self, picture: Picture) -> str:

@@ -112,7 +112,14 @@ class ModelTree(QWidget):
         self.view.collapseAll()
         if levels > 1:
             self.view.expandToDepth(levels - 2)
+            if not self.filter_edit.text():
+                self._fold_parameters(levels - 2)
         self._widening.start()
+
+    def _fold_parameters(self, depth: int) -> None:
+        """Fold the nodes down to ``depth`` that only hold parameters, as a convolution does."""
+        for index in self._filter.holders_of_tensors(depth):
+            self.view.collapse(index)
 
     @Slot()
     def _on_widening_due(self) -> None:
