@@ -1,6 +1,5 @@
 """Carry out a plan."""
 
-import copy
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,9 +10,10 @@ from torch import Tensor
 
 from hookviewer.engine.absence import STOPPED
 from hookviewer.engine.cancel import CancelToken
-from hookviewer.engine.errors import CannotRunError, HookviewerError, TargetError
+from hookviewer.engine.errors import HookviewerError, TargetError
 from hookviewer.engine.explain import explain
 from hookviewer.engine.failure import backward_error, forward_error, target_error
+from hookviewer.engine.lazy import runnable
 from hookviewer.engine.leaves import leaves, map_leaves
 from hookviewer.engine.paths import Paths, is_uninitialised, own_tensors
 from hookviewer.engine.plan import Plan, Quantity, Tap
@@ -38,7 +38,7 @@ def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = N
         Cancelled: ``token`` asked the run to stop.
     """
     try:
-        return _executed(_runnable(Paths(model)), plan, token or CancelToken())
+        return _executed(runnable(Paths(model)), plan, token or CancelToken())
     except HookviewerError as error:
         error.__context__ = None  # its frames, like those of the error, hold every tensor of a run
         raise error.with_traceback(None) from None
@@ -104,16 +104,6 @@ def _differentiate(
     except Exception as error:  # autograd's, or that of a custom function's backward
         raise backward_error(error) from None
     return score.item(), time.perf_counter() - started
-
-
-def _runnable(paths: Paths) -> Paths:
-    """Return ``paths``, or those of a copy of a lazy model: looking must not initialise it."""
-    tensors = [*paths.parameters(), *paths.buffers()]
-    if any(tensor.is_meta for tensor in tensors):
-        raise CannotRunError(
-            "This model is on the meta device: it has shapes but no numbers. Load weights into it."
-        )
-    return Paths(copy.deepcopy(paths.model)) if any(map(is_uninitialised, tensors)) else paths
 
 
 def _parameters(paths: Paths, plan: Plan) -> Mapping[Tap, Mapping[str, Tensor]]:

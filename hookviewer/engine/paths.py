@@ -38,17 +38,21 @@ class Paths:
 
     def owner(self, path: str) -> tuple[str, str] | None:
         """Return (module path, name) of the parameter or buffer at ``path``, or None."""
-        owner, _, name = path.rpartition(".")
+        owner, _, escaped = path.rpartition(".")
         module = self.modules.get(owner)
-        if module is None or name not in own_tensors(module):
-            return None
-        return owner, name
+        names = own_tensors(module) if module is not None else ()
+        return next(((owner, name) for name in names if _escaped(name) == escaped), None)
 
     def check(self, path: str) -> None:
         """Raise ``UnknownPathError`` unless ``path`` names a node; inputs always may."""
         if path.startswith("input:") or path in self.modules or path == "" or self.owner(path):
             return
-        raise UnknownPathError(path, self.modules)
+        raise UnknownPathError(path, [*self.modules, *self._tensor_paths()])
+
+    def _tensor_paths(self) -> Iterator[str]:
+        for owner, module in self.modules.items():
+            for name in own_tensors(module):
+                yield _below(owner, name)
 
 
 def own_tensors(module: nn.Module) -> dict[str, Tensor]:
@@ -107,7 +111,7 @@ def _tensor_nodes(owner: str, module: nn.Module) -> Iterator[Node]:
         lazy = is_uninitialised(tensor)
         is_parameter = name in module._parameters
         yield Node(
-            path=f"{owner}.{name}" if owner else name,
+            path=_below(owner, name),
             name=name,
             kind=NodeKind.PARAMETER if is_parameter else NodeKind.BUFFER,
             type_name=str(tensor.dtype).removeprefix("torch."),
@@ -119,6 +123,10 @@ def _tensor_nodes(owner: str, module: nn.Module) -> Iterator[Node]:
 def _each_once(named: Iterable[Mapping[str, Tensor | None]]) -> list[Tensor]:
     tensors = (tensor for each in named for tensor in each.values() if tensor is not None)
     return list({id(tensor): tensor for tensor in tensors}.values())
+
+
+def _below(owner: str, name: str) -> str:
+    return f"{owner}.{_escaped(name)}" if owner else _escaped(name)
 
 
 def _parent(path: str) -> str:

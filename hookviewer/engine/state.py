@@ -194,7 +194,12 @@ class _Contents:
 
 
 def _has_bytes(tensor: Tensor) -> bool:
-    return _is_plain(tensor) and not tensor.is_quantized and not tensor.is_meta
+    return (
+        not is_uninitialised(tensor)
+        and _is_plain(tensor)
+        and not tensor.is_quantized
+        and not tensor.is_meta
+    )
 
 
 def _joined(memories: list[Tensor]) -> Tensor:
