@@ -22,7 +22,7 @@ from hookviewer.gui.picture_desk import PictureDesk
 from hookviewer.gui.settings import Settings
 from hookviewer.gui.target_choice import TargetChoice, TargetKind
 from hookviewer.gui.theme import apply_theme
-from hookviewer.gui.widgets.error_dialog import ErrorDialog
+from hookviewer.gui.widgets.error_dialog import show_error
 from hookviewer.gui.widgets.input_view import InputView
 from hookviewer.gui.widgets.inspector import Inspector
 from hookviewer.gui.widgets.model_tree import ModelTree
@@ -286,9 +286,7 @@ class MainWindow(QMainWindow):
 
     @Slot(str, str)
     def _show_error(self, sentence: str, details: str) -> None:
-        dialogs = [dialog for dialog in self.findChildren(ErrorDialog) if dialog.isVisible()]
-        if sentence not in [dialog.text() for dialog in dialogs]:  # once is enough; the log has all
-            ErrorDialog(sentence, details, self).open()
+        show_error(sentence, details, self)
 
     @Slot()
     def _on_save_screenshot(self) -> None:

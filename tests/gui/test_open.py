@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
@@ -347,11 +348,14 @@ def test_train_mode_runs_the_model_in_train_mode_and_puts_every_flag_back(
         at="0",
     )
     net[0].train()
+    before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
     assert np.count_nonzero(maps.picture.stack.values) == 16
     with settles():
         qtbot.keyClick(window.tools.mode_chooser, Qt.Key.Key_Down)
     assert 0 < np.count_nonzero(maps.picture.stack.values == 0) < 16
     assert [module.training for module in net.modules()] == [False, True, False, False, False]
+    after = net.state_dict()
+    assert all(torch.equal(tensor, after[name]) for name, tensor in before.items())
 
 
 def test_two_looks_in_train_mode_are_equal(qtbot, window, open_net, settles, maps):

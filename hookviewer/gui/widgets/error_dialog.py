@@ -25,3 +25,10 @@ class ErrorDialog(QMessageBox):
     @Slot()
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(f"{self.text()}\n\n{self._details}".strip())
+
+
+def show_error(sentence: str, details: str, window: QWidget) -> None:
+    """Open a dialog, unless one says the very same: an error in painting comes again and again."""
+    dialogs = [dialog for dialog in window.findChildren(ErrorDialog) if dialog.isVisible()]
+    if sentence not in [dialog.text() for dialog in dialogs]:
+        ErrorDialog(sentence, details, window).open()
