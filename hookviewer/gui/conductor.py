@@ -147,7 +147,7 @@ class Conductor(QObject):
         self.stage_changed.emit(self.tr("failed"))
         if isinstance(error, HookviewerError) and error.run is not None:
             self._workspace.set_run(error.run)  # what was captured before is kept
-        else:
+        elif key == RUN:
             self._show_stopped()
         if not (key == RUN and self._is_due):  # with what this run showed, another is on its way
             self._complain(key, error)

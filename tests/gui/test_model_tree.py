@@ -110,6 +110,13 @@ def test_return_in_the_filter_goes_on_with_the_arrow_keys(qtbot, tree, selected)
     assert selected[-1] in ("", "1")
 
 
+def test_the_down_key_in_the_filter_goes_to_the_tree(qtbot, tree):
+    tree.focus_filter()
+    qtbot.waitUntil(tree.filter_edit.hasFocus)
+    qtbot.keyClick(tree.filter_edit, Qt.Key.Key_Down)
+    qtbot.waitUntil(tree.view.hasFocus)
+
+
 def test_a_short_model_is_unfolded_and_a_long_one_to_its_second_level(tree):
     assert shown(tree) == ["", "0", "0.0", "0.1", "1"]  # parameters stay folded
     deep = nn.Sequential(*(nn.Sequential(nn.Sequential(nn.ReLU())) for _ in range(9)))

@@ -203,6 +203,26 @@ def test_a_click_in_the_list_fills_the_line_and_open_opens_it(qtbot, window, set
     assert "random weights" in window.status._model.text()
 
 
+def test_a_part_of_a_name_opens_the_first_that_has_it(qtbot, window, settles, dialog):
+    with settles():
+        window.conductor.look_around()
+    window.conductor.open_input("noise:1x3x32x32")
+    window.actions_by_name["open_model"].trigger()
+    qtbot.keyClicks(dialog().edit, "squeezenet1_1")
+    with settles():
+        qtbot.keyClick(dialog().edit, Qt.Key.Key_Return)
+    assert window.workspace.opened.loaded.title == "squeezenet1_1"
+
+
+def test_the_down_key_goes_from_the_line_to_the_list(qtbot, window, dialog):
+    window.actions_by_name["open_model"].trigger()
+    qtbot.waitUntil(dialog().edit.hasFocus)
+    qtbot.keyClick(dialog().edit, Qt.Key.Key_Down)
+    qtbot.waitUntil(dialog().list.hasFocus)
+    assert dialog().list.currentIndex().data() == "demo"
+    dialog().reject()
+
+
 def test_names_that_arrive_later_appear_in_the_open_dialog(window, settles, dialog):
     window.actions_by_name["open_model"].trigger()
     assert listed(dialog()) == ["demo"]

@@ -319,6 +319,37 @@ def test_an_empty_tensor_is_said_to_be_empty(window, open_net, maps):
     assert window.inspector.view.pixels is None
 
 
+def test_of_a_batch_the_first_sample_is_shown_and_the_caption_says_so(open_net, maps):
+    net = open_net(NET, given="noise:2x1x3x5", at="conv")
+    expected = net.conv(noise(2, 1, 3, 5))[0]
+    np.testing.assert_array_equal(values(maps), expected.detach())
+    assert maps.caption.text().startswith("the first of 2 samples · 2 × 2 × 2 × 4")
+
+
+def test_the_caption_makes_room_for_the_reading(open_net, maps, mouse):
+    open_net(NET, at="conv")
+    assert (maps.caption.isVisible(), maps.reading.isVisible()) == (True, False)
+    mouse.move(maps.view, 0.5, 0.5)
+    assert (maps.caption.isVisible(), maps.reading.isVisible()) == (False, True)
+    assert maps.reading.text().startswith("[0, 0, 0] = ")
+
+
+def test_a_node_without_parameters_says_so_in_the_filters(open_net, filters):
+    open_net(NET, at="relu")
+    assert filters.view.message == "no tensors\n\nThis node has no parameters."
+
+
+def test_before_there_is_a_model_every_panel_says_so(window):
+    messages = {panel.view.message for panel in window.area.panels.values()}
+    assert messages == {"No model is open yet."}
+
+
+def test_a_model_without_an_input_says_that_there_is_none(window, open_net, maps):
+    open_net(NET, given="no.png", at="conv")
+    assert "There is no file 'no.png'." in window.area.message_bar.label.text()
+    assert maps.view.message == "There is no input yet."
+
+
 def test_an_output_without_classes_still_shows_everything(window, open_net, maps):
     open_net(ODD, at="body.1")
     assert maps.picture is not None
@@ -346,6 +377,7 @@ def test_first_layer_filters_are_colour_pictures(open_net, filters, mouse):
     weight = net[0].weight.detach()
     stack = filters.picture.stack
     assert stack.is_color
+    assert not filters.map_chooser.isEnabled()
     np.testing.assert_array_equal(stack.values, weight.permute(0, 2, 3, 1))
     left, top, *_ = filters.view.mosaic.rect_of(2)
     row, column = 3, 1
