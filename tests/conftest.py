@@ -120,7 +120,7 @@ def _digest(model):
         "tensors": {name: _traces_of(value) for name, value in _own_tensors(model)},
         "modules": {path: _traces_in(module) for path, module in model.named_modules()},
         "state": {name: _bytes(value) for name, value in model.state_dict().items()},
-        "random": _hash(torch.get_rng_state(), np.random.get_state(), random.getstate()),
+        "random": _random_states(),
         "modes": (torch.is_grad_enabled(), torch.is_inference_mode_enabled()),
         "global hooks": _hooks(vars(torch.nn.modules.module), "_global_"),
         "torch": _identities(vars(nn.functional), vars(torch.Tensor), vars(nn.Module), vars(torch)),
@@ -166,14 +166,19 @@ def _bytes(tensor):
     if is_lazy(tensor) or tensor.is_meta:
         return "no bytes"
     plain = tensor.detach().clone(memory_format=torch.contiguous_format).reshape(-1)
-    return tuple(tensor.shape), str(tensor.dtype), _hash(plain.view(torch.uint8).numpy().tobytes())
+    return tuple(tensor.shape), str(tensor.dtype), _hash(plain.view(torch.uint8).numpy())
 
 
-def _hash(*values):
-    if values and isinstance(values[0], torch.Tensor):
-        values = (values[0].numpy().tobytes(), *values[1:])
-    return hashlib.blake2b(repr(values).encode(), digest_size=16).hexdigest()
+def _random_states():
+    kind, numbers, *rest = np.random.get_state()
+    python = repr(random.getstate()).encode()
+    return _hash(torch.get_rng_state().numpy()), _hash(numbers), kind, rest, _hash(python)
+
+
+def _hash(content):
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _identities(*namespaces):
-    return _hash(*([(name, id(value)) for name, value in each.items()] for each in namespaces))
+    named = [[(name, id(value)) for name, value in each.items()] for each in namespaces]
+    return _hash(repr(named).encode())

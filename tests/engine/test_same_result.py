@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
-from torchvision.models import mobilenet_v3_small, swin_t
+from torchvision.models import SwinTransformer, mobilenet_v3_small
 
 from hookviewer.engine.plan import Inputs
 
@@ -61,8 +61,8 @@ MODELS = {
     "lstm": (lambda: nn.LSTM(16, 8, num_layers=2, bidirectional=True, dropout=0.5), SEQUENCE),
     "gru": (lambda: nn.GRU(16, 8), SEQUENCE),
     "in place": (InPlace, PICTURE),
-    "mobilenet": (mobilenet_v3_small, LARGE),
-    "swin": (swin_t, LARGE),
+    "mobilenet": (lambda: mobilenet_v3_small(width_mult=0.25), LARGE),
+    "swin": (lambda: SwinTransformer([4, 4], 12, [2, 2], [2, 4], [4, 4]), LARGE),
 }
 
 

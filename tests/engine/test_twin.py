@@ -41,7 +41,7 @@ class Twin:
 
 @pytest.fixture(scope="module")
 def picture():
-    return torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(1))
+    return torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(1))
 
 
 def build(train):
