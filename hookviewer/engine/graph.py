@@ -63,11 +63,17 @@ def value_of(tensor: Tensor) -> Value | None:
     if tensor.layout is not torch.strided or tensor.is_nested:
         return Value(edge, edge, None)
     memory = tensor._base if tensor._is_view() else None
-    if memory is None or not memory.requires_grad or memory.dtype != tensor.dtype:
+    if memory is None or not memory.requires_grad or not reads_as_stored(tensor, memory):
         return Value(edge, edge, Layout(tuple(tensor.shape), tensor.stride(), 0))
     offset = int(tensor.storage_offset() - memory.storage_offset())
     layout = Layout(tuple(tensor.shape), tensor.stride(), offset)
     return Value(edge, get_gradient_edge(memory), layout)
+
+
+def reads_as_stored(view: Tensor, memory: Tensor) -> bool:
+    """Whether the elements of ``view`` are some of ``memory``, neither conjugated nor reread."""
+    plain = not (view.is_conj() or view.is_neg() or memory.is_conj() or memory.is_neg())
+    return plain and view.dtype == memory.dtype
 
 
 def next_sequence_number() -> int:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.grad_mode import _unsafe_preserve_version_counter
 
+from hookviewer.engine.graph import reads_as_stored
 from hookviewer.engine.leaves import map_leaves
 
 
@@ -32,7 +33,7 @@ class Roots:
         if tensor.requires_grad or not is_differentiable(tensor) or tensor.is_inference():
             return tensor
         memory = tensor._base if tensor._is_view() else tensor
-        if memory is None or not _can_be_root(memory) or memory.dtype != tensor.dtype:
+        if memory is None or not _can_be_root(memory) or not reads_as_stored(tensor, memory):
             return tensor
         if not memory.requires_grad:
             self._root(memory)

@@ -288,6 +288,13 @@ def test_an_input_that_was_not_given_was_not_called(record, chain, ones):
     assert record(chain, ones, "input:mask")["input:mask"].absence("output") == "not called"
 
 
+def test_a_tensor_that_is_given_twice_is_one_tensor_for_the_model(record, does):
+    given = torch.ones(2)
+    run = record(does(lambda a, b: a * (2 if a is b else 3)), Inputs(given, given), "input:1")
+    assert run.output.tolist() == [2, 2]
+    assert run["input:1"].grad_output.tolist() == [2, 2]
+
+
 def test_any_callable_can_be_recorded(record):
     run = record(lambda a, b: (a + b) * 3, Inputs(torch.ones(2), torch.ones(2)), ["input:1"])
     assert run.output.tolist() == [6, 6]

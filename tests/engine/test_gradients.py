@@ -489,6 +489,30 @@ def test_complex_values_have_complex_gradients(record, around, does):
     )
 
 
+READINGS = [torch.conj, lambda z: z.conj().imag, torch.view_as_real, lambda z: z.real]
+
+
+@pytest.mark.parametrize("view", READINGS)
+def test_a_view_without_a_graph_that_reads_its_memory_in_another_way_keeps_its_values(
+    record, around, does, view
+):
+    numbers = torch.complex(X, 2 * X)
+    run = record(around(does(lambda: view(numbers)), lambda body, x: body().abs() * x), 3.0, "body")
+    assert torch.equal(run["body"].output, view(numbers))
+    assert torch.equal(run.output, view(numbers).abs() * 3)
+
+
+@pytest.mark.parametrize("view", READINGS)
+def test_a_view_that_reads_its_memory_in_another_way_keeps_its_values(record, around, does, view):
+    numbers = torch.complex(X, 2 * X)
+    run = record(around(does(view), lambda body, z: body(z * 1).abs()), numbers, "body")
+    value = view(numbers).resolve_conj().resolve_neg().requires_grad_()
+    assert torch.equal(run["body"].output, value)
+    assert torch.equal(run.output, value.abs())
+    wanted = torch.autograd.grad(value.abs().sum(), value)[0]
+    assert torch.allclose(run["body"].grad_output, wanted)
+
+
 def test_an_lstm_has_gradients_at_every_leaf(record):
     net = nn.LSTM(2, 3, num_layers=2, batch_first=True).double()
     x = torch.randn(1, 4, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))

@@ -291,6 +291,14 @@ def test_a_buffer_that_is_handed_on_does_not_stay_in_the_graph(
     assert digest(net) == before
 
 
+def test_a_tensor_that_belongs_to_nobody_does_not_stay_in_the_graph(record, around, does):
+    constant = torch.ones(2)
+    net = around(does(lambda: constant), lambda body, x: body() * x)
+    assert record(net, X, "body")["body"].grad_output.tolist() == [4, 2]
+    assert not constant.requires_grad
+    assert constant._version == 0
+
+
 def test_the_users_own_hooks_stay_in_order_and_fire(record):
     net, fired = nn.Sequential(nn.Linear(2, 2)), []
     for number in range(3):
