@@ -75,6 +75,7 @@ def drop(window):
         place = widget.mapTo(window, widget.rect().center())
         how = Qt.DropAction.CopyAction, dragged, Qt.MouseButton.LeftButton
         enter = QDragEnterEvent(place, *how, Qt.KeyboardModifier.NoModifier)
+        enter.ignore()  # until somebody takes it
         QApplication.sendEvent(window.windowHandle(), enter)
         if enter.isAccepted():
             event = QDropEvent(QPointF(place), *how, Qt.KeyboardModifier.NoModifier)

@@ -1,3 +1,5 @@
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -91,6 +93,11 @@ def build():
 
 def noise(*shape):
     return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+def run_is_of(window, path):
+    run = window.workspace.run
+    return run is not None and {tap.path for tap in run.taps} == {path}
 
 
 def values(panel):
@@ -248,6 +255,29 @@ def test_every_call_of_a_reused_module_can_be_chosen(
     np.testing.assert_array_equal(values(maps), net.twice(first + 1)[0].detach())
     assert gradients.picture.request.capture.call == 1
     assert window.workspace.run is run
+
+
+def test_another_node_is_shown_from_its_first_call(
+    qtbot, window, open_net, settles, click_node, maps
+):
+    open_net(SHARED, at="twice")
+    with settles():
+        qtbot.keyClick(window.area.header.call_chooser, Qt.Key.Key_Down)
+    click_node("")
+    assert window.workspace.call == 0
+    assert maps.picture.request.capture.call == 0
+
+
+def test_a_picture_that_comes_too_late_is_not_shown(qtbot, window, open_net, filters):
+    open_net(NET, at="head")
+    gate = threading.Event()
+    window.pictures.submit("mine", lambda _: gate.wait(10), lambda _: None, pytest.fail)
+    for path in ("conv", "relu"):  # the second has no parameters, so it asks for no picture
+        window.workspace.select(path)
+        qtbot.waitUntil(lambda path=path: run_is_of(window, path))
+    gate.set()
+    qtbot.waitUntil(lambda: not window.busy)
+    assert filters.view.message.startswith("no tensors")
 
 
 def test_a_module_used_once_has_no_choice_of_calls(window, open_net):

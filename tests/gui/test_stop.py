@@ -145,6 +145,20 @@ def test_a_new_selection_supersedes_the_run(window, net, script, hold, settles, 
     assert maps.picture.request.capture.tap.path == "last"
 
 
+def test_a_run_that_has_ended_meanwhile_is_not_taken_for_the_new_one(
+    window, net, script, hold, settles
+):
+    hold("first")
+    shown, ended = [], threading.Event()
+    window.workspace.run_changed.connect(lambda: shown.append(window.workspace.run))
+    window.models.submit("after", lambda _: ended.set(), lambda _: None, pytest.fail)
+    script.gate.set()
+    assert ended.wait(10)  # the run's answer waits for this thread to read it
+    with settles():
+        window.workspace.select("last")
+    assert [{tap.path for tap in run.taps} for run in shown] == [{"last"}]
+
+
 def test_a_second_run_supersedes_the_first(qtbot, window, net, script, hold, settles):
     hold("first")
     shown = []
@@ -159,9 +173,16 @@ def test_a_second_run_supersedes_the_first(qtbot, window, net, script, hold, set
 
 def test_closing_during_a_run_ends_it(window, net, script, hold, monkeypatch):
     hold("first")
-    before, cancel = window.workspace.run, CancelToken.cancel
-    monkeypatch.setattr(CancelToken, "cancel", lambda token: (cancel(token), script.gate.set()))
+    before, cancel, was_visible = window.workspace.run, CancelToken.cancel, []
+
+    def cancel_and_go_on(token):
+        was_visible.append(window.isVisible())
+        cancel(token)
+        script.gate.set()
+
+    monkeypatch.setattr(CancelToken, "cancel", cancel_and_go_on)
     window.close()
+    assert was_visible == [False]
     assert window.models._thread.isFinished()
     assert window.pictures._thread.isFinished()
     assert window.workspace.run is before

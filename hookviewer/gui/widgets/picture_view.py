@@ -38,7 +38,6 @@ class PictureView(QWidget):
         self._graphics = pg.GraphicsView(background=None)
         self._graphics.setCentralItem(self._box)
         self._graphics.viewport().installEventFilter(self)
-        self._graphics.viewport().setAcceptDrops(False)  # a file dropped on it is the window's
         self._graphics.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys belong to the outer widget
         self._graphics.scene().sigMouseClicked.connect(self._on_mouse_clicked)
         self._message = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
