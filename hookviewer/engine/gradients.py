@@ -21,7 +21,7 @@ from hookviewer.engine.graph import (
     value_of,
 )
 from hookviewer.engine.plan import Quantity, Tap
-from hookviewer.engine.roots import is_differentiable
+from hookviewer.engine.roots import is_differentiable, is_root
 
 Place = tuple[Tap, int, str]
 """Where a capture belongs: tap, call, leaf."""
@@ -168,10 +168,10 @@ class Gradients:
                 self._keep(passage.place(leaf))
 
     def _look_again(self) -> None:
-        """See whether values are in the graph now, as the output of a checkpoint is."""
+        """See whether the model has put values into the graph, as a checkpoint does its output."""
         for place, tensor, version in self._graphless:
             value = value_of(tensor) if _version(tensor) == version else None
-            if value is not None:
+            if value is not None and not is_root(value.edge.node):
                 self._arriving[place] = value
                 self._collection.forget(*place)
         self._graphless.clear()

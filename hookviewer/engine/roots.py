@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.grad_mode import _unsafe_preserve_version_counter
+from torch.autograd.graph import Node
 
 from hookviewer.engine.graph import reads_as_stored
 from hookviewer.engine.leaves import map_leaves
@@ -46,6 +47,11 @@ class Roots:
         with _unsafe_preserve_version_counter(tensor):  # its values do not change
             _Root.apply(tensor, anchor)
         self._rooted.append(tensor)
+
+
+def is_root(node: Node) -> bool:
+    """Whether ``node`` is behind a tensor that was made a root here."""
+    return node.name() == f"{_Root.__name__}Backward"
 
 
 def is_differentiable(tensor: Tensor) -> bool:

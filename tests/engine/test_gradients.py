@@ -275,6 +275,22 @@ def test_a_part_without_gradient_mode_says_so(record, around, scale, mode, froze
     assert (run["body.1"].grad_output == 1).all()
 
 
+def without_gradient(x):
+    with torch.no_grad():
+        return x * 2
+
+
+@pytest.mark.parametrize("make", [without_gradient, lambda x: x.detach() * 2])
+def test_a_module_that_cuts_the_graph_says_so(record, around, scale, does, make):
+    body = nn.ModuleList([scale(3.0), does(make), scale(5.0)])
+    net = around(body, lambda body, x: body[2](body[1](body[0](x))))
+    run = record(net, X, ["body.1", "body.2"])
+    assert run["body.1"].absence("grad_output") == "computed without gradient"
+    assert run["body.1"].absence("grad_input") == "no path to the target"
+    assert (run["body.2"].grad_output == 1).all()
+    assert (run["body.2"].grad_input == 5).all()
+
+
 @pytest.mark.parametrize(
     ("make", "name"), [(lambda x: x.argmax(1), "int64"), (lambda x: x > 0, "bool")]
 )
