@@ -118,6 +118,8 @@ class PanelArea(QWidget):
         self.picked.emit(pick)
 
     def _on_picture_shown(self, panel: Panel) -> None:
+        if panel not in self._visible():
+            return  # it still shows the node that was selected when it was hidden
         if self._active is None or (panel is self._active and panel.picked is None):
             panel.pick(panel.picked or 0)  # so that there is always a tile to look at closely
         elif panel is not self._active and self._pick is not None:

@@ -1,3 +1,5 @@
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -214,6 +216,22 @@ def test_it_shows_no_old_tile_of_a_panel_that_was_closed(
     assert "grad_output" in inspector.heading.text()
     window.area.docks["gradients"].close()
     click_node("relu")
+    assert inspector.heading.text() == "channel 2\nrelu · output"
+
+
+def test_a_panel_that_was_closed_does_not_take_over(
+    qtbot, window, open_net, inspector, gradients, click_tile
+):
+    open_net(NET, at="many")
+    click_tile(gradients, 2)
+    gate = threading.Event()
+    window.pictures.submit("mine", lambda _: gate.wait(10), lambda _: None, pytest.fail)
+    window.area.docks["gradients"].close()
+    gradients._on_resized()  # as a moment after its room has changed
+    window.workspace.select("relu")
+    qtbot.waitUntil(lambda: window.workspace.run is not None)
+    gate.set()  # the closed panel's picture comes first
+    qtbot.waitUntil(lambda: not window.busy)
     assert inspector.heading.text() == "channel 2\nrelu · output"
 
 
