@@ -84,6 +84,16 @@ class Net(nn.Module):
 
 build = Net
 """
+HOT = """
+class Net(nn.Module):
+    def forward(self, x):
+        maps = torch.zeros(1, 1, 300, 300)
+        maps[0, 0, 151, 153] = 0.5
+        return maps + 0 * x.sum()
+
+
+build = Net
+"""
 COLOUR = """
 def build():
     torch.manual_seed(0)
@@ -423,6 +433,13 @@ def test_deeper_filters_are_one_tile_per_input_channel(open_net, filters):
     net = open_net(COLOUR, given="noise:1x3x12x12", at="1")
     np.testing.assert_array_equal(values(filters), net[1].weight.detach().reshape(8, 3, 3))
     assert filters.view.mosaic.columns == 4
+
+
+def test_one_hot_pixel_is_seen_in_the_window_as_it_opens(open_net, maps):
+    open_net(HOT)
+    seen = maps.view.grab().toImage().pixelColor(maps.view.position_of(153.5, 151.5).toPoint())
+    assert seen.toTuple()[:3] == pytest.approx((253, 231, 37), abs=3)  # viridis at its end
+    assert maps.view.mosaic.high == 0.5
 
 
 def test_a_parameter_is_a_node_of_its_own(open_net, maps, gradients):
