@@ -10,6 +10,7 @@ from hookviewer.engine.plan import Quantity
 from hookviewer.gui.actions import action_rows
 from hookviewer.gui.error_report import log_path
 from hookviewer.gui.main_window import MainWindow
+from hookviewer.gui.models.node_tree import PATH_ROLE
 from hookviewer.gui.theme import apply_theme
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
@@ -163,6 +164,21 @@ def test_the_keyboard_reaches_every_part(qtbot, window, open_net):
         assert {panel.view, panel.scale_chooser, panel.map_chooser} <= reached
     assert {window.tree.view, window.predictions.table} <= reached
     assert {window.tools.mode_chooser, window.tools.device_chooser} <= reached
+
+
+def test_walking_fast_through_the_tree_ends_at_the_last_node(qtbot, window, open_net, settles):
+    open_net("def build(): return nn.Sequential(*(nn.Conv2d(1, 1, 1) for _ in range(40)))", at="")
+    shown = []
+    window.workspace.run_changed.connect(lambda: shown.append(window.workspace.run))
+    with settles():
+        for _ in range(30):
+            qtbot.keyClick(window.tree.view, Qt.Key.Key_Down)
+    path = window.tree.view.currentIndex().data(PATH_ROLE)
+    assert {tap.path for tap in shown[-1].taps} == {path}
+    assert path not in ("", "0")
+    for panel in window.area.panels.values():
+        assert panel.picture.request.capture.tap.path == path
+    assert window.area.header.label.text() == path
 
 
 def test_nothing_happens_without_a_model(qtbot, window):
