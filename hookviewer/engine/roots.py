@@ -31,7 +31,7 @@ class Roots:
             self._rooted.pop().detach_()
 
     def _plant(self, _leaf: str, tensor: Tensor) -> Tensor:
-        if tensor.requires_grad or not is_differentiable(tensor) or tensor.is_inference():
+        if tensor.requires_grad or not is_differentiable(tensor):
             return tensor
         memory = tensor._base if tensor._is_view() else tensor
         if memory is None or not _can_be_root(memory) or not reads_as_stored(tensor, memory):

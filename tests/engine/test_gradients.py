@@ -291,6 +291,27 @@ def test_a_module_that_cuts_the_graph_says_so(record, around, scale, does, make)
     assert (run["body.2"].grad_input == 5).all()
 
 
+@torch.inference_mode()
+def inferred(x=X, part=slice(None)):
+    return x[part] * 2
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(1)])
+def test_what_comes_from_inference_mode_says_so(record, around, does, part):
+    net = around(does(lambda: inferred()[part]), lambda body, x: body() * x.clone())
+    run = record(net, 3.0 * torch.ones(1), "body")
+    assert torch.equal(run.output, X[part] * 6)
+    assert run["body"].absence("grad_output") == "computed without gradient"
+
+
+def test_a_frozen_parameter_that_is_handed_on_stays_a_parameter(record, around, does):
+    weight = nn.Parameter(torch.ones(2), requires_grad=False)
+    net = around(does(lambda: weight), lambda body, x: (body() * x, weight.is_leaf)[0])
+    run = record(net, torch.ones(2), "body")
+    assert run["body"].output.tolist() == [1, 1]
+    assert run["body"].absence("grad_output") == "computed without gradient"
+
+
 @pytest.mark.parametrize(
     ("make", "name"), [(lambda x: x.argmax(1), "int64"), (lambda x: x > 0, "bool")]
 )
