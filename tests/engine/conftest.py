@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.execute import execute
 from hookviewer.engine.plan import Inputs, Plan, Quantity, Tap
 
@@ -37,6 +38,45 @@ class Around(nn.Module):
 
     def forward(self, *args, **kwargs):
         return self.call(self.body, *args, **kwargs)
+
+
+class Ending(nn.Module):
+    """Ends the run in one of many ways, after ``net`` has left its traces."""
+
+    def __init__(self, net, token):
+        super().__init__()
+        self.net, self.token, self.last_step = net, token, nn.Linear(2, 2)
+        self.way = ""
+
+    def forward(self, x):
+        y = self.net(x)
+        if self.way == "forward":
+            raise RuntimeError("on purpose")
+        if self.way == "cancel in forward":
+            self.token.cancel()
+        if self.way == "cancel in backward":
+            y.register_hook(lambda gradient: self.token.cancel())
+        if self.way == "backward":
+            y.register_hook(lambda gradient: gradient.no_such_thing)
+        return self.last_step(y)
+
+
+@pytest.fixture
+def ending():
+    """``ending(net, way)``: a module whose runs end in some ``way``, and its ``token``."""
+
+    def ending(net, way):
+        module = Ending(net, CancelToken())
+        module.way = way
+        return module
+
+    return ending
+
+
+@pytest.fixture
+def all_paths():
+    """``all_paths(net)``: the paths of every module and of the first input."""
+    return lambda net: [*(path for path, _ in net.named_modules()), "input:0"]
 
 
 @pytest.fixture
