@@ -26,7 +26,7 @@ def load_module(spec: str, token: CancelToken) -> LoadedModel | None:
     Modules in the current folder are found too, behind the installed ones.
     """
     match = _SPEC.fullmatch(spec)
-    if match is None:
+    if match is None or match["module"].endswith(".py"):  # that is a file's name
         return None
     arguments = parse(match["query"] or "")
     token.check()
