@@ -209,7 +209,7 @@ def _joined(memories: list[Tensor]) -> Tensor:
 
 def _copy_back(memory: Tensor, before: Tensor) -> None:
     if not torch.equal(memory, before):
-        with torch.inference_mode(memory.is_inference()), torch.no_grad():
+        with torch.no_grad():
             memory.copy_(before)
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from hookviewer.engine.plan import Inputs
+from hookviewer.engine.plan import Inputs, Quantity
 
 Pair = namedtuple("Pair", ["left", "right"])
 
@@ -120,7 +120,9 @@ def values_of(calls, what):
 
 
 def test_a_module_that_calls_itself_keeps_its_calls_apart(record):
-    calls = record(Recursive(), Inputs(torch.tensor(1.0), 2), "")[""].calls
+    run = record(Recursive(), Inputs(torch.tensor(1.0), 2), "")
+    calls = run[""].calls
+    assert [capture.call for capture in run.of(Quantity.OUTPUT, "")] == [0, 1, 2]
     assert values_of(calls, "inputs") == [[1], [2], [4]]
     assert values_of(calls, "outputs") == [[7], [6], [5]]
 
@@ -177,6 +179,7 @@ def made(record, around, does):
         (lambda x: Pair(x, 3), ["left"]),
         (lambda x: Found(x, "here"), ["boxes"]),
         (Frozen, ["mask"]),
+        (lambda x: {"a\\": x, "b/": x}, ["a\\\\", "b\\/"]),
         (
             lambda x: [Found(x), {"a/b": (x, Pair(1, x))}],
             ["0/boxes", "1/a\\/b/0", "1/a\\/b/1/right"],

@@ -41,6 +41,7 @@ def expected(record):
 def test_a_checkpointed_call_is_one_call_with_its_own_gradient(record, expected, way):
     run = record(Saving(way), X, ["first", "inner", "last"], quantities=EVERYTHING)
     assert len(run["inner"].calls) == 1
+    assert {tap.quantity for tap, *_ in run.absences} <= {"grad_input", "parameter_gradient"}
     found = {(capture.tap, capture.leaf): capture.tensor for capture in run.captures}
     missing = {key[0].quantity for key in expected.keys() - found.keys()}
     assert missing == ({"grad_input"} if way == "reentrant" else set())

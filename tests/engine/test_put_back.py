@@ -140,14 +140,21 @@ def test_what_was_returned_is_shown_though_it_was_put_back(record):
     assert net.kept.tolist() == [0, 0]
 
 
-def test_tensors_made_in_inference_mode_are_no_trouble(record, digest):
-    net = Writes(lambda net, y: net.kept.add_(1))
+@torch.inference_mode()
+def write_in_inference_mode(net, y):
+    net.plain.add_(1)
+    net.kept.add_(1)
+
+
+@pytest.mark.parametrize("write", [write_in_inference_mode, lambda net, y: None])
+def test_tensors_made_in_inference_mode_are_no_trouble(record, digest, write):
+    net = Writes(write)
     with torch.inference_mode():
         net.plain, net.kept = torch.zeros(2), torch.zeros(2)
-    net.write = lambda net, y: None
     before = digest(net)
     record(net, X, "layer")
     assert digest(net) == before
+    assert net.plain.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("frozen", [False, True])

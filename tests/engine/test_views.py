@@ -175,3 +175,15 @@ def test_a_view_that_reads_its_memory_in_another_way_keeps_its_values(record, ar
     assert torch.equal(run.output, value.abs())
     wanted = torch.autograd.grad(value.abs().sum(), value)[0]
     assert torch.allclose(run["body"].grad_output, wanted)
+
+
+@pytest.mark.parametrize("view", READINGS)
+def test_such_a_view_changed_in_place_has_its_gradient_or_none(record, around, does, view):
+    numbers = torch.complex(X, 2 * X)
+    net = around(
+        does(view), lambda body, z: body(z * 1).mul_(1j if view is torch.conj else 3).abs()
+    )
+    gradient = record(net, numbers, "body")["body"].grad_output
+    value = view(numbers).resolve_conj().resolve_neg().requires_grad_()
+    wanted = torch.autograd.grad((value * (1j if view is torch.conj else 3)).abs().sum(), value)[0]
+    assert gradient is None or torch.allclose(gradient, wanted)
