@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 from torch import Tensor
-from torch.autograd.graph import GradientEdge, Node
+from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
 
 from hookviewer.engine.graph import Key, edge_key, leaf_of, leaves_behind
 
@@ -19,7 +19,8 @@ _REENTRANT_CHECKPOINT = "CheckpointFunctionBackward"
 def partial_backward(score: Tensor, edges: list[GradientEdge]) -> Arrived:
     """Return the gradients at ``edges``, computing only what leads to them."""
     with _finished():
-        found = torch.autograd.grad(score, edges, allow_unused=True)
+        start, ones = _start(score)
+        found = torch.autograd.grad(start, edges, ones, allow_unused=True)
     return dict(zip(map(edge_key, edges), found, strict=True))
 
 
@@ -51,7 +52,7 @@ class FullBackward:
         """Go through the graph and return what arrived at each edge."""
         leaves = {*self._parameters, *leaves_behind(self._score)}  # not all are to be seen here
         with _finished(), _without_gradients(leaves):
-            self._score.backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(*_start(self._score))
             for edge in self._edges:
                 leaf = leaf_of(edge.node)
                 if leaf is not None:
@@ -60,6 +61,16 @@ class FullBackward:
 
     def _note(self, edge: GradientEdge, gradients: tuple[Tensor | None, ...]) -> None:
         self._arrived[edge_key(edge)] = gradients[edge.output_nr]
+
+
+def _start(score: Tensor) -> tuple[list[GradientEdge], list[Tensor]]:
+    """Return where to begin, as an edge, and with what.
+
+    For a tensor, torch would call itself through a function mode, with the mode switched off:
+    operations that checkpoints compute again would not be seen.
+    """
+    with torch.no_grad():  # so that this is not taken for recomputation
+        return [get_gradient_edge(score)], [torch.ones_like(score)]
 
 
 @contextmanager

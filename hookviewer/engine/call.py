@@ -1,33 +1,38 @@
-"""A call of a module, from what goes in to what comes out."""
+"""A call of a node, from what goes in to what comes out."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from hookviewer.engine.gradients import Passage, Values
-from hookviewer.engine.graph import value_of
+from hookviewer.engine.graph import is_since, is_strided, value_of
+from hookviewer.engine.sites import Watch
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Call:
     """A call that has begun.
 
     Attributes:
-        numbers: The how-manieth call it is, by path.
+        watch: What is wanted of it.
         kwargs: Its keywords; no other call has this very dictionary.
-        given: Every tensor that went in, by leaf.
-        inputs: What is known of those whose gradients are wanted.
+        given: The tensors that went in, by leaf, as far as anything is to be known of them.
         since: The first sequence number of the graph nodes it makes.
+        numbers: The how-manieth call it is, by path; empty for recomputation.
+        inputs: Those inputs whose gradients are wanted.
+        ruled: The first value that went in, for an intervention with a rule.
     """
 
-    numbers: Mapping[str, int]
+    watch: Watch
     kwargs: Mapping[str, Any]
     given: Mapping[str, Tensor]
-    inputs: Values
     since: int
+    numbers: dict[str, int] = field(default_factory=dict)
+    inputs: Values = field(default_factory=dict)
+    ruled: Tensor | None = None
 
     def told_apart(self, _leaf: str, returned: Tensor) -> Tensor:
         """Return ``returned``, or a view of all of it where the call hands on what it was given.
@@ -38,8 +43,9 @@ class Call:
         if not (torch.is_grad_enabled() and returned.requires_grad):
             return returned  # without gradient mode a view would have no place in the graph
         own = any(returned is tensor for tensor in self.given.values())
-        plain = returned.layout is torch.strided and not returned.is_nested
-        return returned.view_as(returned) if own and plain else returned
+        if own and returned.grad_fn is not None and is_since(returned.grad_fn, self.since):
+            return returned  # changed in place, it is another value than the one given
+        return returned.view_as(returned) if own and is_strided(returned) else returned
 
     def passage(self, path: str, number: int, returned: Mapping[str, Tensor]) -> Passage:
         """Return the call's part of the graph, now that it is finished."""

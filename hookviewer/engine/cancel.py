@@ -10,6 +10,10 @@ class Cancelled(BaseException):
     """
 
 
+class Finished(BaseException):
+    """Raised inside a forward that has nothing left to record."""
+
+
 class CancelToken:
     """The one object that two threads may both touch."""
 

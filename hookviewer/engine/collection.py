@@ -29,6 +29,19 @@ class Collection:
         """Take an absence back."""
         del self.absences[tap, call, leaf]
 
+    def withdraw(self, path: str, call: int) -> None:
+        """Forget everything of a call that was none."""
+        self.captures = [c for c in self.captures if (c.tap.path, c.call) != (path, call)]
+        self.absences = {
+            key: reason
+            for key, reason in self.absences.items()
+            if (key[0].path, key[1]) != (path, call)
+        }
+        self._known = {tap for tap in self._known if tap.path != path} | {
+            *(c.tap for c in self.captures if c.tap.path == path),
+            *(tap for tap, _, _ in self.absences if tap.path == path),
+        }
+
     def mentions(self, tap: Tap) -> bool:
         """Whether anything is known of ``tap``, a capture or an absence."""
         return tap in self._known

@@ -1,7 +1,7 @@
 """Carry out a plan."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from hookviewer.engine.absence import STOPPED
-from hookviewer.engine.cancel import CancelToken
+from hookviewer.engine.cancel import CancelToken, Finished
 from hookviewer.engine.errors import HookviewerError, TargetError
 from hookviewer.engine.explain import explain
 from hookviewer.engine.failure import backward_error, forward_error, target_error
 from hookviewer.engine.lazy import runnable
 from hookviewer.engine.leaves import leaves, map_leaves
 from hookviewer.engine.paths import Paths, is_uninitialised, own_tensors
-from hookviewer.engine.plan import Plan, Quantity, Tap
+from hookviewer.engine.plan import LiveTarget, Plan, Quantity, Tap
 from hookviewer.engine.recorder import Recorder
 from hookviewer.engine.run import Run, Timings
 from hookviewer.engine.state import preserved
@@ -38,15 +38,13 @@ def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = N
         Cancelled: ``token`` asked the run to stop.
     """
     try:
-        return _executed(runnable(Paths(model)), plan, token or CancelToken())
+        return _executed(runnable(Paths(model)), plan, token)
     except HookviewerError as error:
         error.__context__ = None  # its frames, like those of the error, hold every tensor of a run
         raise error.with_traceback(None) from None
 
 
-def _executed(paths: Paths, plan: Plan, token: CancelToken) -> Run:
-    for path in {*(tap.path for tap in plan.taps), *plan.interventions}:
-        paths.check(path)
+def _executed(paths: Paths, plan: Plan, token: CancelToken | None) -> Run:
     with (
         torch.inference_mode(mode=False),
         torch.enable_grad(),
@@ -54,7 +52,7 @@ def _executed(paths: Paths, plan: Plan, token: CancelToken) -> Run:
         Recorder(paths, plan, token) as recorder,
     ):
         try:
-            recorder.take_parameters(_parameters(paths, plan))
+            recorder.take_parameters(_parameters(paths, recorder.sites.taps))
             output, forward = _forward(paths, plan, recorder)
             recorder.output_leaves = tuple(leaves(output))
             returned = map_leaves(output, lambda _, tensor: tensor.detach().clone())
@@ -70,14 +68,18 @@ def _forward(paths: Paths, plan: Plan, recorder: Recorder) -> tuple[Any, float]:
     inputs = recorder.feed(plan.inputs, next((p.device for p in paths.parameters()), None))
     started = time.perf_counter()
     try:
-        output = paths.model(*inputs.args, **inputs.kwargs)
+        output = recorder.call(paths.model, inputs)
+    except Finished:
+        output = None
     except HookviewerError:  # an intervention that does not fit
         raise
     except Exception as error:  # whatever the model's code raises, the user reads where
         raise forward_error(error, paths) from None
     finally:
         recorder.drop_open_calls()
-        recorder.take_parameters(_parameters(paths, plan))  # those of lazy modules are there now
+        recorder.take_parameters(
+            _parameters(paths, recorder.sites.taps)
+        )  # those of lazy modules are there now
     ended = time.perf_counter()
     recorder.end_forward()
     return output, ended - started
@@ -89,7 +91,8 @@ def _differentiate(
     if plan.target is None:
         return None, None
     try:
-        score = plan.target(output)
+        target = plan.target
+        score = target.score(recorder.live) if isinstance(target, LiveTarget) else target(output)
     except HookviewerError:
         raise
     except Exception as error:  # the target may be any function of the user's
@@ -106,10 +109,10 @@ def _differentiate(
     return score.item(), time.perf_counter() - started
 
 
-def _parameters(paths: Paths, plan: Plan) -> Mapping[Tap, Mapping[str, Tensor]]:
+def _parameters(paths: Paths, taps: Iterable[Tap]) -> Mapping[Tap, Mapping[str, Tensor]]:
     """Return the parameters and buffers that are tapped, by tap and name."""
     found: dict[Tap, Mapping[str, Tensor]] = {}
-    for tap in plan.taps:
+    for tap in taps:
         owner = paths.owner(tap.path)
         if owner is not None:  # a parameter's own value is its output
             module, name = paths.modules[owner[0]], owner[1]
@@ -127,18 +130,19 @@ def _recorded(paths: Paths, plan: Plan, recorder: Recorder) -> Run:
     """Return the run as far as the recorder knows it."""
     collection = recorder.collection
     absences = dict(collection.absences)
-    for tap in plan.taps:
+    for tap in recorder.sites.taps:
         if not collection.mentions(tap):
             if recorder.forward_has_ended or tap.quantity is Quantity.PARAMETER:
-                reason = explain(paths, plan, tap, recorder.was_called(tap.path))
+                reason = explain(paths, plan, tap, recorder.sites.called(tap.path) > 0)
             else:
                 reason = STOPPED
             absences[tap, None, None] = reason
     return Run(
-        taps=plan.taps,
+        taps=frozenset(recorder.sites.taps),
         leaves=recorder.output_leaves,
         captures=tuple(sorted(collection.captures, key=lambda capture: capture.call)),
         absences=absences,
         shapes=recorder.shapes,
+        operations=recorder.operations,
         class_names=plan.class_names,
     )

@@ -19,6 +19,7 @@ from hookviewer.engine.graph import (
     edge_key,
     nodes_behind,
     value_of,
+    version_of,
 )
 from hookviewer.engine.plan import Quantity, Tap
 from hookviewer.engine.roots import is_differentiable, is_root
@@ -114,7 +115,7 @@ class Gradients:
             self._arriving[tap, call, leaf] = value
         for leaf, tensor in tensors.items():
             if is_differentiable(tensor) and not tensor.requires_grad:
-                self._graphless.append(((tap, call, leaf), tensor, _version(tensor)))
+                self._graphless.append(((tap, call, leaf), tensor, version_of(tensor)))
 
     def want_parameter(self, tap: Tap, name: str, tensor: Tensor) -> None:
         """Want the derivative of a parameter."""
@@ -170,7 +171,7 @@ class Gradients:
     def _look_again(self) -> None:
         """See whether the model has put values into the graph, as a checkpoint does its output."""
         for place, tensor, version in self._graphless:
-            value = value_of(tensor) if _version(tensor) == version else None
+            value = value_of(tensor) if version_of(tensor) == version else None
             if value is not None and not is_root(value.edge.node):
                 self._arriving[place] = value
                 self._collection.forget(*place)
@@ -234,8 +235,3 @@ class Gradients:
         if gradient is not None:
             before = self._sums.get(place)
             self._sums[place] = gradient if before is None else before + gradient
-
-
-def _version(tensor: Tensor) -> int:
-    """Return how often ``tensor`` was changed in place, as far as torch counts it."""
-    return 0 if tensor.is_inference() else tensor._version

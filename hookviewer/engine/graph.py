@@ -1,8 +1,7 @@
 """Read the autograd graph: where gradients will arrive, the nodes behind a score and in a call."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -60,7 +59,7 @@ def value_of(tensor: Tensor) -> Value | None:
     if not tensor.requires_grad:
         return None
     edge = get_gradient_edge(tensor)
-    if tensor.layout is not torch.strided or tensor.is_nested:
+    if not is_strided(tensor):
         return Value(edge, edge, None)
     memory = tensor._base if tensor._is_view() else None
     if memory is None or not memory.requires_grad or not reads_as_stored(tensor, memory):
@@ -68,6 +67,16 @@ def value_of(tensor: Tensor) -> Value | None:
     offset = int(tensor.storage_offset() - memory.storage_offset())
     layout = Layout(tuple(tensor.shape), tensor.stride(), offset)
     return Value(edge, get_gradient_edge(memory), layout)
+
+
+def is_strided(tensor: Tensor) -> bool:
+    """Whether ``tensor`` is laid out in one piece of memory, by strides."""
+    return tensor.layout is torch.strided and not tensor.is_nested
+
+
+def version_of(tensor: Tensor) -> int:
+    """Return how often ``tensor`` was changed in place, as far as torch counts it."""
+    return 0 if tensor.is_inference() else tensor._version
 
 
 def reads_as_stored(view: Tensor, memory: Tensor) -> bool:
@@ -79,6 +88,11 @@ def reads_as_stored(view: Tensor, memory: Tensor) -> bool:
 def next_sequence_number() -> int:
     """Return the number that the next graph node of this thread will get."""
     return int(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+
+
+def is_since(node: Node, number: int) -> bool:
+    """Whether ``node`` is an operation's, made when ``number`` was the next one or later."""
+    return number <= node._sequence_nr() < _ACCUMULATE_GRAD
 
 
 def edge_key(edge: GradientEdge) -> Key:
@@ -102,7 +116,7 @@ def nodes_behind(roots: Iterable[Node | None], since: int = 0) -> Iterator[Node]
     waiting = [node for node in roots if node is not None]
     while waiting:
         node = waiting.pop()
-        if node in seen or not since <= node._sequence_nr() < _ACCUMULATE_GRAD:
+        if node in seen or not is_since(node, since):
             continue
         seen.add(node)
         yield node
@@ -134,22 +148,3 @@ def leaves_behind(score: Tensor) -> Iterator[Tensor]:
             leaf = leaf_of(below)
             if leaf is not None:
                 yield leaf
-
-
-def with_changed_gradient(tensor: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return a copy of ``tensor`` behind which every gradient becomes ``change(gradient)``."""
-    changed: Tensor = _ChangedGradient.apply(tensor, change)
-    return changed
-
-
-class _ChangedGradient(torch.autograd.Function):
-    """The identity, with a backward of the user's."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
-        ctx.change = change
-        return tensor.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        return ctx.change(gradients[0]), None

@@ -12,6 +12,7 @@ class NodeKind(StrEnum):
     PARAMETER = "parameter"
     BUFFER = "buffer"
     INPUT = "input"
+    OPERATION = "operation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +46,18 @@ class Node:
             node = waiting.pop()
             yield node
             waiting.extend(reversed(node.children))
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRecord:
+    """An operation as a run has seen it; which there are, only running a model shows.
+
+    Attributes:
+        path: Its name, as ``layer1.0/add``.
+        source: The file and line that its first call comes from, as ``resnet.py:102``.
+        shapes: The shape of the first tensor of each call's output.
+    """
+
+    path: str
+    source: str
+    shapes: tuple[tuple[int, ...], ...]

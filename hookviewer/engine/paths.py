@@ -43,9 +43,22 @@ class Paths:
         names = own_tensors(module) if module is not None else ()
         return next(((owner, name) for name in names if _escaped(name) == escaped), None)
 
+    def parameter_paths(self) -> Iterator[str]:
+        """Yield the path of every parameter, a shared one's under each of its modules."""
+        for owner, module in self.modules.items():
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    yield _below(owner, name)
+
     def check(self, path: str) -> None:
-        """Raise ``UnknownPathError`` unless ``path`` names a node; inputs always may."""
-        if path.startswith("input:") or path in self.modules or path == "" or self.owner(path):
+        """Raise ``UnknownPathError`` unless ``path`` names a node.
+
+        Of inputs and operations only the model's call shows which there are; an operation's module
+        must be there.
+        """
+        module, is_operation = split_operation(path)
+        known = module in self.modules or module == ""
+        if path.startswith("input:") or known or (not is_operation and self.owner(path)):
             return
         raise UnknownPathError(path, [*self.modules, *self._tensor_paths()])
 
@@ -53,6 +66,13 @@ class Paths:
         for owner, module in self.modules.items():
             for name in own_tensors(module):
                 yield _below(owner, name)
+
+
+def split_operation(path: str) -> tuple[str, str]:
+    """Return the path of an operation's module and the operation's name, which is else empty."""
+    module, slash, name = path.rpartition("/")
+    is_escaped = (len(module) - len(module.rstrip("\\"))) % 2 == 1
+    return (path, "") if not slash or is_escaped else (module, name)
 
 
 def own_tensors(module: nn.Module) -> dict[str, Tensor]:

@@ -9,20 +9,41 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
-Target = Callable[[Any], "Tensor"]
-"""Turns the model's output into the scalar that is differentiated."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveTarget:
+    """A target on the live values of nodes instead of the output.
+
+    Attributes:
+        nodes: The paths of the modules, operations or inputs that it needs.
+        score: Turns what each call of these handed on, by path, into the scalar.
+    """
+
+    nodes: tuple[str, ...]
+    score: "Callable[[Mapping[str, tuple[Any, ...]]], Tensor]"
+
+
+Target = Callable[[Any], "Tensor"] | LiveTarget
+"""Turns the model's output, or the live values of nodes, into the scalar that is differentiated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
     """Replaces what passes at a node: a value in forward, a gradient in backward.
 
-    Each function takes a tensor and returns another of the same shape and dtype; it must not write
-    to the one it is given. None leaves that direction alone.
+    Each function returns a tensor of the same shape and dtype; it must not write to those it is
+    given. None leaves that direction alone.
+
+    Attributes:
+        forward: From the output to what is handed on in its place.
+        backward: From the gradient that arrives at the output to the one that flows on.
+        rule: From the gradient at the output and the value that went in to the gradient at the
+            input, in place of the derivative of the node with respect to its first input.
     """
 
     forward: "Callable[[Tensor], Tensor] | None" = None
     backward: "Callable[[Tensor], Tensor] | None" = None
+    rule: "Callable[[Tensor, Tensor], Tensor] | None" = None
 
 
 class Quantity(StrEnum):
@@ -34,6 +55,7 @@ class Quantity(StrEnum):
     GRAD_OUTPUT = "grad_output"
     PARAMETER = "parameter"
     PARAMETER_GRADIENT = "parameter_gradient"
+    ATTENTION = "attention"
 
     @property
     def is_gradient(self) -> bool:
@@ -73,15 +95,18 @@ class Plan:
     """The complete, immutable description of one run.
 
     Attributes:
-        taps: What is to be recorded.
+        taps: What is to be recorded; their paths may be globs.
         inputs: What the model is called with.
         target: The scalar whose gradients are recorded; None runs forward only.
         train: Whether modules are in train mode for this run; eval otherwise.
         seed: Seed of all random numbers of the run; None goes on from the present state.
         survey: Whether to note the shapes of every module's output too. Copies nothing.
         class_names: The names along the output's class axis, for ``Run.top``.
-        interventions: What is changed on the way, by path; of several at a path the first acts
-            first in forward and last in backward, as layers behind each other would.
+        interventions: What is changed on the way, by path or glob; of several at a path the first
+            acts first in forward and last in backward, as layers behind each other would.
+        complete: Whether to run to the end; else the forward stops once each node that something is
+            wanted of has been called, unless the target needs the output.
+        byte_limit: How much memory the captures may take; None sets no limit.
     """
 
     taps: frozenset[Tap]
@@ -94,6 +119,13 @@ class Plan:
     interventions: Mapping[str, tuple[Intervention, ...]] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    complete: bool = True
+    byte_limit: int | None = None
+
+    @property
+    def may_stop_early(self) -> bool:
+        """Whether the forward need not come to its end."""
+        return not self.complete and (self.target is None or isinstance(self.target, LiveTarget))
 
     @property
     def needs_backward(self) -> bool:

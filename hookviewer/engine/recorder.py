@@ -1,80 +1,85 @@
 """The only module that registers hooks, and the one that removes them all."""
 
 import threading
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from hookviewer.engine.absence import NO_TENSORS, STOPPED
 from hookviewer.engine.backward import FullBackward, needs_full_backward, partial_backward
 from hookviewer.engine.call import Call, named, unnamed
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.collection import Collection
-from hookviewer.engine.gradients import Gradients, Values
-from hookviewer.engine.graph import (
-    next_sequence_number,
-    nodes_between,
-    with_changed_gradient,
-)
+from hookviewer.engine.gradients import Gradients
+from hookviewer.engine.graph import nodes_between
 from hookviewer.engine.leaves import leaves, map_leaves
+from hookviewer.engine.node import OperationRecord
+from hookviewer.engine.operations import Operations
 from hookviewer.engine.paths import Paths, is_scripted
-from hookviewer.engine.plan import Inputs, Intervention, Plan, Quantity, Tap
-from hookviewer.engine.roots import Roots, is_differentiable
+from hookviewer.engine.plan import Inputs, Plan, Tap
+from hookviewer.engine.recording import Recording
+from hookviewer.engine.roots import Roots
+from hookviewer.engine.scopes import Scopes
+from hookviewer.engine.sites import Sites, Watch
 
 
 class Recorder:
-    """Hooks a model for the length of a ``with`` block and collects captures.
+    """Hooks a model for the length of a ``with`` block and collects captures."""
 
-    Values are copied inside the hooks; gradients are awaited in the graph, so the model computes
-    with its own tensors, also in place. A tensor without a graph whose gradient is wanted is made
-    the root of one, if it comes from a call that no gradient can flow into, as of token numbers.
-
-    After the forward the hooks see activation checkpoints computing calls again inside backward.
-    Then everything is done as the first time, but nothing is counted or recorded.
-    """
-
-    def __init__(self, paths: Paths, plan: Plan, token: CancelToken) -> None:
+    def __init__(self, paths: Paths, plan: Plan, token: CancelToken | None) -> None:
         self._paths, self._plan, self._token = paths, plan, token
         self._thread = threading.get_ident()
         self._stack = ExitStack()
-        self._recording = True
-        self._calls: Counter[str] = Counter()
         self._taken: set[tuple[Tap, str]] = set()
         self._begun: dict[nn.Module, list[Call]] = {}
+        self.sites = Sites(paths, plan)
         self.collection = Collection()
         self._gradients, self._roots = Gradients(self.collection), Roots()
+        self._recording = Recording(self.collection, self._gradients, self._roots)
+        if plan.may_stop_early and self.sites.first_calls_are_known:
+            self._recording.awaited = self.sites.awaited
+        self._scopes = Scopes(paths.by_module)
+        self._operations: Operations | None = None
+        if plan.survey or self.sites.may_be_operations:
+            self._operations = Operations(
+                self.sites, self._scopes, self._recording, token, plan.survey
+            )
         self.output_leaves: tuple[str, ...] = ()
         self.shapes: dict[str, tuple[tuple[int, ...], ...]] = {}
 
     def __enter__(self) -> Self:
-        used = {*(tap.path for tap in self._plan.taps), *self._plan.interventions}
         with ExitStack() as stack:
             stack.callback(self._roots.remove)
-            stack.callback(register_module_forward_pre_hook(self._guard).remove)
-            for module, paths in self._paths.by_module.items():
-                if not is_scripted(module):  # which refuses hooks
-                    self._hook(stack, module, paths, [path for path in paths if path in used])
+            if self._token is not None or self._operations is not None:
+                stack.callback(register_module_forward_pre_hook(self._on_enter).remove)
+            for module, watch in self.sites.modules.items():
+                self._hook(stack, module, watch)
+            if self._plan.survey:
+                self._hook_all(stack)
+            if self._operations is not None:
+                leave = register_module_forward_hook(self._on_leave, always_call=True)
+                stack.callback(leave.remove)
+                stack.enter_context(self._operations)
             self._stack = stack.pop_all()
         return self
 
-    def _hook(self, stack: ExitStack, module: nn.Module, paths: list[str], used: list[str]) -> None:
-        if used:
-            begin, end = partial(self._on_begin, used), partial(self._on_end, used)
-            before = module.register_forward_pre_hook(begin, with_kwargs=True)
-            stack.callback(before.remove)
-            stack.callback(module.register_forward_hook(end, with_kwargs=True).remove)
-        if self._plan.survey:
-            survey = partial(self._on_survey, paths)
-            stack.callback(module.register_forward_hook(survey).remove)
-
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _hook(self, stack: ExitStack, module: nn.Module, watch: Watch) -> None:
+        begin = partial(self._on_begin, watch)
+        stack.callback(module.register_forward_pre_hook(begin, with_kwargs=True).remove)
+        stack.callback(module.register_forward_hook(self._on_end, with_kwargs=True).remove)
+
+    def _hook_all(self, stack: ExitStack) -> None:
+        for module, paths in self._paths.by_module.items():
+            if not is_scripted(module):  # which refuses hooks
+                survey = partial(self._on_survey, paths)
+                stack.callback(module.register_forward_hook(survey).remove)
 
     def feed(self, inputs: Inputs, device: torch.device | None) -> Inputs:
         """Return copies of ``inputs`` on ``device``, able to receive gradients that are wanted.
@@ -91,33 +96,52 @@ class Recorder:
 
         arguments = map_leaves(named(inputs.args, inputs.kwargs), fed)
         for name, value in arguments.items():
-            path = f"input:{name}"
-            self._calls[path] = 1
-            if self._wants(path, Quantity.GRAD_OUTPUT):
-                self._roots.plant(value)
-            self._record_value(path, 0, leaves(value))
+            watch = self.sites.of_input(name)
+            if watch is not None:
+                arguments[name] = self._recording.take_input(watch, value)
         args, kwargs = unnamed(arguments, inputs.kwargs)
         return Inputs(*args, **kwargs)
-
-    def was_called(self, path: str) -> bool:
-        """Whether the node at ``path`` was used in the forward."""
-        return self._calls[path] > 0
 
     @property
     def forward_has_ended(self) -> bool:
         """Whether the forward came to its end."""
-        return not self._recording
+        return not self._recording.is_counting
+
+    def call(self, model: Callable[..., Any], inputs: Inputs) -> Any:
+        """Call the model, a module or any other function, and return what it returned.
+
+        Raises:
+            Finished: Nothing is left to record.
+        """
+        watch = None if isinstance(model, nn.Module) else self.sites.of_root()
+        args, kwargs = inputs.args, dict(inputs.kwargs)
+        if watch is not None:
+            call, args, kwargs = self._recording.begin(watch, args, kwargs)
+        with self._looking(True):
+            output = model(*args, **kwargs)
+        return output if watch is None else self._recording.end(call, output)
+
+    @property
+    def live(self) -> Mapping[str, tuple[Any, ...]]:
+        """What each call of the nodes that the target needs handed on, by path."""
+        return {path: tuple(values) for path, values in self._recording.live.items()}
+
+    @property
+    def operations(self) -> tuple[OperationRecord, ...]:
+        """Every operation, where the plan is a survey."""
+        return self._operations.records if self._operations is not None else ()
 
     def end_forward(self) -> None:
         """Record no further calls: those that come now are recomputation inside backward."""
-        self._token.check()  # a model may have caught what was raised to stop it
-        self._recording = False
+        if self._token is not None:
+            self._token.check()  # a model may have caught what was raised to stop it
+        self._recording.is_counting = False
 
     def drop_open_calls(self) -> None:
         """Name what calls that will not return any more have not recorded."""
         for begun in self._begun.values():
             while begun:
-                self._drop(begun.pop())
+                self._recording.drop(begun.pop())
 
     def take_parameters(self, parameters: Mapping[Tap, Mapping[str, Tensor]]) -> None:
         """Record ``parameters``, by tap and name, as they are now, unless that was done before."""
@@ -144,95 +168,58 @@ class Recorder:
         with ExitStack() as hooks:
             for node, tell in self._gradients.ways(between):
                 hooks.callback(node.register_hook(tell).remove)
-            for node in between:
-                hooks.callback(node.register_prehook(self._check).remove)
+            if self._token is not None:
+                for node in between:
+                    hooks.callback(node.register_prehook(self._check).remove)
             if needs_full_backward(between):
                 full = FullBackward(score, edges, self._paths.parameters())
                 for node, tell in full.arrivals():
                     hooks.callback(node.register_prehook(tell).remove)
-                arrived = full.run()
+                with self._looking(True):
+                    arrived = full.run()
             else:
-                arrived = partial_backward(score, edges)
+                with self._looking(True):
+                    arrived = partial_backward(score, edges)
         self._gradients.settle(arrived)
 
-    def _wants(self, path: str, quantity: Quantity) -> bool:
-        gradient_is_due = self._plan.needs_backward or not quantity.is_gradient
-        return gradient_is_due and Tap(path, quantity) in self._plan.taps
-
-    def _wants_any(self, paths: Iterable[str], *quantities: Quantity) -> bool:
-        return any(self._wants(path, quantity) for path in paths for quantity in quantities)
-
-    def _guard(self, *_: object) -> None:
-        if threading.get_ident() == self._thread:  # this hook sees every module of the process
-            self._token.check()
+    def _looking(self, is_looking: bool) -> AbstractContextManager[None]:
+        if self._operations is None:
+            return nullcontext()
+        return self._operations.looking(is_looking)
 
     def _check(self, *_: object) -> None:
-        self._token.check()
+        if self._token is not None:
+            self._token.check()
+
+    def _on_enter(self, module: nn.Module, _args: object) -> None:
+        if threading.get_ident() == self._thread:  # this hook sees every module of the process
+            self._check()
+            self._scopes.enter(module)
+
+    def _on_leave(self, module: nn.Module, _args: object, _output: object) -> None:
+        if threading.get_ident() == self._thread:
+            self._scopes.leave(module)
 
     def _on_begin(
-        self, paths: list[str], module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, watch: Watch, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        given = leaves(named(args, kwargs))
-        if self._wants_any(paths, Quantity.GRAD_INPUT) and not _any_has_graph(given):
-            args, kwargs = self._planted(args, kwargs)
-            given = leaves(named(args, kwargs))
-        numbers: dict[str, int] = {}
-        if self._recording:
-            numbers = {path: self._calls[path] for path in paths}
-            self._calls.update(paths)
-        inputs: Values = {}
-        for path, call in numbers.items():
-            if self._wants(path, Quantity.INPUT):
-                self._keep_all(Tap(path, Quantity.INPUT), call, given)
-            if self._wants(path, Quantity.GRAD_INPUT):
-                tap = Tap(path, Quantity.GRAD_INPUT)
-                inputs = self._gradients.values_of(tap, call, self._some(tap, call, given))
-        begun = Call(numbers, kwargs, given, inputs, next_sequence_number())
-        self._begun.setdefault(module, []).append(begun)
+        with self._looking(False):
+            call, args, kwargs = self._recording.begin(watch, args, kwargs)
+        self._begun.setdefault(module, []).append(call)
         return args, kwargs
 
-    def _planted(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return arguments that can receive gradients, keywords only where nothing else can.
-
-        torch's own backward hooks know no keywords either. Most are masks, and attention takes
-        another kernel, which gives other bits, for a mask that wants a gradient.
-        """
-        if any(map(is_differentiable, leaves(args).values())):
-            return self._roots.plant(args), kwargs
-        return args, self._roots.plant(kwargs)
-
     def _on_end(
-        self,
-        paths: list[str],
-        module: nn.Module,
-        _args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        output: Any,
+        self, module: nn.Module, _args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> Any:
-        begun = self._matching_call(module, kwargs)
-        handed_on = self._changed(paths, output)
-        if self._wants_any(paths, Quantity.GRAD_OUTPUT, Quantity.GRAD_INPUT):
-            handed_on = map_leaves(handed_on, begun.told_apart)
-            if not _any_has_graph(begun.given):
-                handed_on = self._roots.plant(handed_on)
-        returned = leaves(handed_on)
-        for path, call in begun.numbers.items():
-            self._record_value(path, call, returned)
-            if self._wants(path, Quantity.GRAD_INPUT) and begun.inputs:
-                self._gradients.want_passage(begun.passage(path, call, returned))
+        call = self._matching_call(module, kwargs)
+        with self._looking(False):
+            handed_on = self._recording.end(call, output)
         return None if handed_on is output else handed_on
 
-    def _changed(self, paths: list[str], output: Any) -> Any:
-        for path in paths:
-            for intervention in self._plan.interventions.get(path, ()):
-                output = map_leaves(output, partial(_intervene, intervention))
-        return output
-
     def _on_survey(self, paths: list[str], _module: nn.Module, _args: object, output: Any) -> None:
-        if self._recording:
-            shape = next((tuple(tensor.shape) for tensor in leaves(output).values()), ())
+        if self._recording.is_counting:
+            with self._looking(False):
+                shape = next((tuple(tensor.shape) for tensor in leaves(output).values()), ())
             for path in paths:
                 self.shapes[path] = (*self.shapes.get(path, ()), shape)
 
@@ -240,39 +227,5 @@ class Recorder:
         """Take back what ``_on_begin`` noted; calls that raised inside the model are dropped."""
         begun = self._begun[module]
         while begun[-1].kwargs is not kwargs:
-            self._drop(begun.pop())
+            self._recording.drop(begun.pop())
         return begun.pop()
-
-    def _drop(self, raised: Call) -> None:
-        for path, call in raised.numbers.items():
-            for quantity in (Quantity.OUTPUT, Quantity.GRAD_OUTPUT, Quantity.GRAD_INPUT):
-                if self._wants(path, quantity):
-                    self.collection.miss(Tap(path, quantity), call, None, STOPPED)
-
-    def _record_value(self, path: str, call: int, values: Mapping[str, Tensor]) -> None:
-        if self._wants(path, Quantity.OUTPUT):
-            self._keep_all(Tap(path, Quantity.OUTPUT), call, values)
-        if self._wants(path, Quantity.GRAD_OUTPUT):
-            tap = Tap(path, Quantity.GRAD_OUTPUT)
-            self._gradients.want_values(tap, call, self._some(tap, call, values))
-
-    def _keep_all(self, tap: Tap, call: int, values: Mapping[str, Tensor]) -> None:
-        for leaf, tensor in self._some(tap, call, values).items():
-            self.collection.keep(tap, call, leaf, tensor)
-
-    def _some(self, tap: Tap, call: int, values: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        if not values:
-            self.collection.miss(tap, call, None, NO_TENSORS)
-        return values
-
-
-def _any_has_graph(tensors: Mapping[str, Tensor]) -> bool:
-    return any(tensor.requires_grad for tensor in tensors.values())
-
-
-def _intervene(intervention: Intervention, _leaf: str, tensor: Tensor) -> Tensor:
-    if intervention.forward is not None:
-        tensor = intervention.forward(tensor)
-    if intervention.backward is not None and tensor.requires_grad:
-        tensor = with_changed_gradient(tensor, intervention.backward)
-    return tensor

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.autograd.grad_mode import _unsafe_preserve_version_counter
 from torch.autograd.graph import Node
 
-from hookviewer.engine.graph import reads_as_stored
+from hookviewer.engine.graph import is_strided, reads_as_stored
 from hookviewer.engine.leaves import map_leaves
 
 
@@ -61,8 +61,7 @@ def is_differentiable(tensor: Tensor) -> bool:
 
 def _can_be_root(tensor: Tensor) -> bool:
     return (
-        tensor.layout is torch.strided
-        and not tensor.is_nested
+        is_strided(tensor)
         and not tensor.is_inference()
         and not isinstance(tensor, nn.Parameter)  # a frozen one stays one
     )

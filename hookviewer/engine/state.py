@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hookviewer.engine.graph import is_strided
 from hookviewer.engine.paths import Paths, is_scripted, is_uninitialised
 
 _MUTABLE = (list, dict, set, deque)
@@ -153,7 +154,7 @@ class _Identity:
     __slots__ = ("_had_graph", "_memory", "_requires_grad", "_tensor")
 
     def __init__(self, tensor: Tensor) -> None:
-        self._tensor, self._memory = tensor, tensor.detach() if _is_plain(tensor) else None
+        self._tensor, self._memory = tensor, tensor.detach() if is_strided(tensor) else None
         self._requires_grad, self._had_graph = tensor.requires_grad, tensor.grad_fn is not None
 
     def restore(self) -> None:
@@ -165,10 +166,6 @@ class _Identity:
             tensor.data = self._memory
         if tensor.requires_grad != self._requires_grad and tensor.is_leaf:
             tensor.requires_grad_(self._requires_grad)
-
-
-def _is_plain(tensor: Tensor) -> bool:
-    return tensor.layout is torch.strided and not tensor.is_nested
 
 
 class _Contents:
@@ -196,7 +193,7 @@ class _Contents:
 def _has_bytes(tensor: Tensor) -> bool:
     return (
         not is_uninitialised(tensor)
-        and _is_plain(tensor)
+        and is_strided(tensor)
         and not tensor.is_quantized
         and not tensor.is_meta
     )

@@ -1,0 +1,236 @@
+"""See the operations of a model: the calls of torch functions that its modules make."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+from torch.overrides import TorchFunctionMode
+
+from hookviewer.engine.call import named
+from hookviewer.engine.cancel import CancelToken
+from hookviewer.engine.graph import is_strided, version_of
+from hookviewer.engine.leaves import leaves
+from hookviewer.engine.node import OperationRecord
+from hookviewer.engine.recording import Recording
+from hookviewer.engine.scopes import Scope, Scopes
+from hookviewer.engine.sites import Sites, Watch
+
+Function = Callable[..., Any]
+
+_QUERIES = frozenset(
+    {
+        "__get__", "__set__", "__delete__", "__len__", "__bool__", "__int__", "__float__",
+        "__index__", "__contains__", "__repr__", "__format__", "__hash__", "__deepcopy__",
+        "__reduce_ex__", "_assert", "backward", "data_ptr", "dim", "element_size", "get_device",
+        "is_complex", "is_contiguous", "is_floating_point", "is_same_size", "is_signed", "item",
+        "ndimension", "nelement", "numel", "numpy", "register_hook", "requires_grad_", "retain_grad",
+        "size", "storage", "storage_offset", "stride", "tolist", "type", "untyped_storage",
+    }
+)  # fmt: skip
+"""Functions that ask or tell something about a tensor and compute none."""
+_HERE = Path(__file__).parent
+_NOT_THE_MODELS = tuple(
+    str(Path(torch.__file__).parent / name)
+    for name in ("overrides.py", "functional.py", "_tensor.py", "_jit_internal.py", "_ops.py")
+) + (str(Path(torch.__file__).parent / "nn" / "functional.py"), str(_HERE))
+
+
+@dataclass(slots=True, eq=False)
+class _Seen:
+    """An operation that a survey has come across."""
+
+    source: str
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+
+
+class Operations(TorchFunctionMode):
+    """Lets a recording take part in every operation that is called in a ``looking`` block.
+
+    Args:
+        sites: What is wanted.
+        scopes: Which module is running.
+        recording: What takes part.
+        token: Looked at before each operation.
+        survey: Whether to note every operation, also where nothing is wanted.
+    """
+
+    def __init__(
+        self,
+        sites: Sites,
+        scopes: Scopes,
+        recording: Recording,
+        token: CancelToken | None,
+        survey: bool,
+    ) -> None:
+        super().__init__()
+        self._sites, self._scopes, self._recording = sites, scopes, recording
+        self._token, self._survey = token, survey
+        self._is_looking = False
+        self._seen: dict[str, _Seen] = {}
+
+    @property
+    def records(self) -> tuple[OperationRecord, ...]:
+        """Every operation that a survey has seen, in the order of first calls."""
+        return tuple(
+            OperationRecord(path, seen.source, tuple(seen.shapes))
+            for path, seen in self._seen.items()
+        )
+
+    @property
+    def _is_differentiating(self) -> bool:
+        """Whether backward functions are running; only recomputation has gradients enabled."""
+        return not (self._recording.is_counting or torch.is_grad_enabled())
+
+    @contextmanager
+    def looking(self, is_looking: bool = True) -> Iterator[None]:
+        """Take part in what is called in this block, or do not: not all calls are the model's."""
+        before, self._is_looking = self._is_looking, is_looking
+        try:
+            yield
+        finally:
+            self._is_looking = before
+
+    def __torch_function__(
+        self,
+        function: Function,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Call ``function``, and record it if that is wanted."""
+        kwargs = kwargs or {}
+        scope = self._scopes.innermost
+        name = name_of(function)
+        if scope.is_opaque or name in _QUERIES or not self._is_looking or self._is_differentiating:
+            return function(*args, **kwargs)
+        if self._token is not None:
+            self._token.check()
+        watch = self._watch(scope, name)
+        if watch is not None and _takes_tensors(args, kwargs):
+            result = self._watched(watch, function, args, kwargs)
+        else:
+            result = function(*args, **kwargs)
+        if self._survey and self._recording.is_counting:
+            self._note(scope, name, args, kwargs, result)
+        return result
+
+    def _watch(self, scope: Scope, name: str) -> Watch | None:
+        if name not in scope.watches:
+            scope.watches[name] = self._sites.of_operation(scope.paths, name)
+        return scope.watches[name]
+
+    def _watched(
+        self, watch: Watch, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        with self.looking(False):
+            call, args, kwargs = self._recording.begin(watch, args, kwargs)
+            given = [*leaves(named(args, kwargs)).values()]
+            versions = [*map(version_of, given)]
+            try:
+                with _kept_for_backward(given if watch.interventions else []):
+                    result = function(*args, **kwargs)
+            except BaseException:
+                self._recording.drop(call)
+                raise
+            written = _written(given, versions)
+            output = _only(written) if result is None else result
+            if not leaves(output):
+                self._recording.withdraw(call)
+                return result
+            handed_on = self._recording.end(call, output)
+            if watch.interventions and written:
+                return _written_back(written, result, handed_on)
+            return None if result is None else handed_on
+
+    def _note(
+        self,
+        scope: Scope,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+    ) -> None:
+        returned = leaves(result) or (leaves(args) if result is None else {})
+        if not returned or not _takes_tensors(args, kwargs):
+            return
+        shape = tuple(next(iter(returned.values())).shape)
+        for path in scope.paths:
+            path = f"{path}/{name}"
+            if path not in self._seen:
+                self._seen[path] = _Seen(_source(sys._getframe()))
+            self._seen[path].shapes.append(shape)
+
+
+def name_of(function: Function) -> str:
+    """Return the name of an operation: ``add``, ``add_`` for ``+=``, ``getitem`` for ``x[…]``."""
+    name = getattr(function, "__name__", type(function).__name__)
+    if name in _QUERIES:
+        return name
+    if name.startswith("__") and name.endswith("__"):
+        plain = name[2:-2]
+        # The names of Python's own in-place operators become those of torch's: iand is and_.
+        in_place = plain[0] == "i" and hasattr(Tensor, f"__{plain[1:]}__")
+        return f"{plain[1:]}_" if in_place else plain
+    return str(name.partition(".")[0])
+
+
+def _takes_tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    if any(isinstance(value, Tensor) for value in args):
+        return True
+    return bool(leaves(named(args, kwargs)))
+
+
+def _written(given: list[Tensor], versions: list[int]) -> list[Tensor]:
+    """Return those that are no longer at these versions; of views of one memory the first."""
+    written: dict[int, Tensor] = {}
+    for tensor, version in zip(given, versions, strict=True):
+        if version_of(tensor) != version:
+            written.setdefault(id(tensor._base if tensor._is_view() else tensor), tensor)
+    return list(written.values())
+
+
+def _only(tensors: list[Tensor]) -> Any:
+    return tensors[0] if len(tensors) == 1 else tuple(tensors)
+
+
+def _written_back(written: list[Tensor], result: Any, handed_on: Any) -> Any:
+    """Put what an intervention made of a tensor that was changed in place into that tensor.
+
+    The model may go on with the tensor that it gave, not with what the operation returned.
+    """
+    new = [*leaves(handed_on).values()]
+    old = written if result is None else [*leaves(result).values()]
+    for before, after in zip(old, new, strict=True):
+        if before is not after and any(before is tensor for tensor in written):
+            before.copy_(after)
+    return result
+
+
+@contextmanager
+def _kept_for_backward(given: list[Tensor]) -> Iterator[None]:
+    """Let autograd keep copies of ``given``, which may be written to once more."""
+    if not given:
+        yield
+        return
+    memories = {tensor.untyped_storage().data_ptr() for tensor in given if is_strided(tensor)}
+
+    def kept(tensor: Tensor) -> Tensor:
+        is_given = is_strided(tensor) and tensor.untyped_storage().data_ptr() in memories
+        return tensor.clone() if is_given else tensor
+
+    with saved_tensors_hooks(kept, lambda tensor: tensor):
+        yield
+
+
+def _source(frame: FrameType | None) -> str:
+    """Return the file and line of the model's own code that ``frame`` was called from."""
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_MODELS):
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else ""
