@@ -1,11 +1,14 @@
 """A run answers for every path, quantity, call and leaf that was asked for, or says why not."""
 
 import dataclasses
+import itertools
+import random
 
 import pytest
 import torch
 
 from hookviewer.engine.capture import Capture
+from hookviewer.engine.description import RunDescription
 from hookviewer.engine.errors import HookviewerError, UnknownPathError
 from hookviewer.engine.plan import Quantity, Tap
 from hookviewer.engine.run import Run
@@ -52,6 +55,30 @@ def test_calls_hold_leaves_by_path(run):
     assert second.grad_outputs["0"].item() == 5
     assert list(run["b"].calls[0].outputs) == ["mask", "1/boxes"]
     assert run["c"].calls == ()
+
+
+def test_attention_is_found_like_every_other_quantity():
+    weights = Quantity.ATTENTION
+    captures = (capture("a", value=1.0, quantity=weights), capture("a", call=1, quantity=weights))
+    run = Run(frozenset({Tap("a", weights), Tap("b", weights)}), captures=captures)
+    assert run["a"].attention.item() == 1
+    assert run["b"].attention is None
+    assert [call.attentions["0"].item() for call in run["a"].calls] == [1, 0]
+    assert run["b"].absence("attention") == "not called"
+
+
+def test_calls_that_left_only_an_absence_count(run):
+    taps = frozenset({Tap("a", OUTPUT)})
+    missed = Run(taps, absences={(Tap("a", OUTPUT), 2, None): "no tensors"})
+    assert [run.call_count(path) for path in ("a", "b", "c", "d")] == [2, 1, 0, 0]
+    assert [dict(call.outputs) for call in missed["a"].calls] == [{}, {}, {}]
+
+
+def test_parameters_are_of_no_call():
+    parameter = capture("a", leaf="weight", quantity=Quantity.PARAMETER)
+    run = Run(frozenset({parameter.tap}), captures=(parameter,))
+    assert run["a"].calls == ()
+    assert list(run["a"].parameters) == ["weight"]
 
 
 def test_several_leaves_must_be_chosen_from_by_name(run):
@@ -101,7 +128,6 @@ def test_the_likeliest_classes_come_first_with_their_names():
 @pytest.mark.parametrize(
     "output",
     [
-        None,
         torch.zeros(3),
         torch.zeros(1, 2, 2),
         torch.zeros(0, 3),
@@ -114,11 +140,68 @@ def test_only_a_table_of_scores_has_likeliest_classes(output):
         Run(taps=frozenset(), output=output).top()
 
 
+def test_a_run_without_output_says_why_it_has_no_likeliest_classes():
+    with pytest.raises(HookviewerError, match=r"no output .* or the run ended before it could\.$"):
+        Run(taps=frozenset()).top()
+
+
 @pytest.mark.parametrize(
     "scores", [torch.tensor([[1, 3, 2]]), torch.tensor([[1.0, 3.0, 2.0]], dtype=torch.bfloat16)]
 )
 def test_scores_may_be_of_any_number_type(scores):
     assert [index for index, _, _ in Run(taps=frozenset(), output=scores).top(2)] == [1, 2]
+
+
+def searched(captures, absences, tap, call, leaf):
+    """Return what is to be found, by looking at everything."""
+    for found in captures:
+        if found.tap == tap and call in (None, found.call) and leaf in (None, found.leaf):
+            return None
+    for (of, in_call, at), reason in absences.items():
+        fits = [None in (call, in_call) or call == in_call, None in (leaf, at) or leaf == at]
+        if of == tap and all(fits):
+            return reason
+    return "not called"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_absences_are_those_that_a_search_finds(seed):
+    chosen = random.Random(seed)
+    taps = [Tap("a", OUTPUT), Tap("b", OUTPUT)]
+    places = list(itertools.product(taps, (0, 1), ("0", "1")))
+    captures = tuple(
+        Capture(*place, torch.zeros(1)) for place in chosen.sample(places, chosen.randrange(4))
+    )
+    keys = list(itertools.product(taps, (None, 0, 1), (None, "0", "1")))
+    absences = {key: f"reason {key}" for key in chosen.sample(keys, chosen.randrange(6))}
+    run = Run(frozenset(taps), captures=captures, absences=absences)
+    for tap, call, leaf in itertools.product(taps, (None, 0, 1, 2), (None, "0", "1", "2")):
+        found = run.absence(OUTPUT, tap.path, call, leaf)
+        assert found == searched(captures, absences, tap, call, leaf)
+
+
+def test_nothing_is_searched_once_a_run_is_made():
+    class Counted(tuple):
+        looks = 0
+
+        def __iter__(self):
+            Counted.looks += 1
+            return super().__iter__()
+
+    run = Run(frozenset({Tap("a", OUTPUT)}), captures=Counted([capture("a"), capture("b")]))
+    looks = Counted.looks
+    assert (len(run.of(OUTPUT, "a")), len(run["a"].calls), run["a"].absence("output")) == (
+        1,
+        1,
+        None,
+    )
+    assert run["a"].output.item() == 0
+    assert Counted.looks == looks
+
+
+def test_what_a_run_was_made_of_is_unknown_unless_told(run):
+    assert run.description == RunDescription()
+    assert dataclasses.replace(run, score=2.0)["a"].output.item() == 1
 
 
 def test_a_run_is_frozen(run):
