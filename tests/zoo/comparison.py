@@ -91,7 +91,9 @@ class Comparison:
             return
         self._row.gradients += 1
         self._row.nonzero += bool(wanted.any())
-        if found is None:
+        if not wanted.isfinite().all():
+            self._differ("the twin's gradient is not finite", *key)
+        elif found is None:
             self._differ(f"gradient absent ({self._reason(key)})", *key)
         elif not _close(found, wanted):
             self._differ(f"another gradient ({_distance(found, wanted)})", *key)

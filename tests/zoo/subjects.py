@@ -48,7 +48,6 @@ _FIRST_STAGES = {"score_thresh": 0.0, "detections_per_img": 4, "topk_candidates"
 class Subject:
     """A model in eval mode, and what it is called with."""
 
-    name: str
     model: nn.Module = field(repr=False)
     args: tuple
     kwargs: dict
@@ -62,7 +61,7 @@ def build(name):
     args, kwargs = _arguments(name)
     _make_random(model)
     _settle(model, args, kwargs)
-    return Subject(name, model, args, kwargs)
+    return Subject(model, args, kwargs)
 
 
 def _options(name):

@@ -108,7 +108,7 @@ def _differences_for_one(model, picture):
         for path, calls in seen.items()
         for call, outputs in enumerate(calls)
         for leaf, tensor in outputs.items()
-        if not torch.equal(recorded[path, call, leaf], tensor)
+        if (path, call, leaf) not in recorded or not torch.equal(recorded[path, call, leaf], tensor)
     ]
 
 

@@ -44,6 +44,7 @@ class Call:
         arrived: The total derivatives of what came out, by tensor hooks.
         graph: The leaves of either that can have gradients.
         full: What the full backward hook was given, if torch defines one here and it was called.
+        goes_on: Whether the module has others that may compute with what it returns.
     """
 
     given: dict = field(default_factory=dict)
@@ -52,23 +53,29 @@ class Call:
     arrived: dict = field(default_factory=dict)
     graph: tuple = field(default_factory=lambda: (set(), set()))
     full: tuple | None = None
+    goes_on: bool = False
 
     def gradient(self, side, leaf):
         """Return a gradient or None, and whether torch's full backward hook gave it.
-
-        Only two things in which a full hook differs are no faults of either. It makes up zeros for
-        what has no path. And of what a module returns, it leaves out what flows back from where the
-        module itself goes on with the same tensor, which belongs to the total derivative.
 
         Args:
             side: 0 for what went in, 1 for what came out.
             leaf: Which tensor.
         """
         by_tensor_hook = (self.through, self.arrived)[side].get(leaf)
-        by_full_hook = None if self.full is None else self.full[side][int(leaf)]
-        if by_tensor_hook is None or by_full_hook is None:
+        if self.full is None:
             return by_tensor_hook, False
-        return by_tensor_hook, torch.allclose(by_full_hook, by_tensor_hook, rtol=1e-5)
+        by_full_hook = self.full[side][int(leaf)]
+        if by_tensor_hook is None:  # a full hook makes up zeros for what has no path
+            assert by_full_hook is None or not by_full_hook.any()
+            return None, False
+        if by_full_hook is not None and torch.allclose(by_full_hook, by_tensor_hook, rtol=1e-5):
+            return by_full_hook, True
+        # Of what a module returns, a full hook leaves out what flows back from where the module
+        # itself went on with the same tensor. That belongs to the total derivative.
+        assert self.goes_on
+        assert side == 1
+        return by_tensor_hook, False
 
     def absence(self, side, leaf):
         """Return the name of what is in the place of a gradient that is None."""
@@ -142,7 +149,7 @@ class Twin:
         module.register_full_backward_hook(note)
 
     def _on_begin(self, module, args, kwargs):
-        call = Call()
+        call = Call(goes_on=any(module.children()))
         self.calls[module].append(call)
         self._open[module].append(call)
         given = tensors_in(args) | tensors_in(kwargs)
