@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import pickle
 import stat
 import subprocess
 import sys
@@ -221,7 +222,7 @@ def test_a_full_disk_leaves_the_older_run(path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
     try:
-        with pytest.raises(HookviewerError, match=r"was not saved to '.*': File too large"):
+        with pytest.raises(HookviewerError, match=r"was not saved to '.*File too large"):
             Run(frozenset(), output=torch.zeros(5000)).save(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -337,6 +338,18 @@ def test_sparse_indices_from_a_file_are_checked(path):
     changed(path, lambda run: run["output"]["tensor"].update(shape=[1, 1]))
     with pytest.raises(HookviewerError, match="is damaged"):
         open_run(path)
+
+
+def test_nothing_is_pickled(path, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("pickled")
+
+    for module, name in [(pickle, "loads"), (pickle, "Unpickler"), (pickle, "Pickler")]:
+        monkeypatch.setattr(module, name, refuse)
+    for name in ("save", "load"):
+        monkeypatch.setattr(torch, name, refuse)
+    some_run().save(path)
+    assert open_run(path)["layer"].output.tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
 def test_the_header_is_strict_json(path):
