@@ -1,15 +1,21 @@
-"""Find, in what the model returned, the tensor that a target is about."""
+"""Find the tensor that a target is about, and the classes and samples in it."""
 
 from typing import TYPE_CHECKING, Any
 
 from hookviewer.engine.errors import TargetError
+from hookviewer.engine.fit import THIS_OUTPUT, check_counted, check_range, kind_text, shape_text
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def only_leaf(output: Any, leaf: str | None) -> "Tensor":
+def only_leaf(output: Any, leaf: str | None, where: str = THIS_OUTPUT) -> "Tensor":
     """Return the output's leaf at path ``leaf``, or its only one if ``leaf`` is None.
+
+    Args:
+        output: What a model or another node returned.
+        leaf: A path inside it.
+        where: Whose output it is, as a sentence begins.
 
     Raises:
         TargetError: There is no such leaf, there are several to choose from, or its numbers
@@ -20,17 +26,18 @@ def only_leaf(output: Any, leaf: str | None) -> "Tensor":
     found = leaves(output)
     names = ", ".join(f"'{name}'" for name in found)
     if not found:
-        raise TargetError("This output holds no tensor, so there is nothing to differentiate.")
+        raise TargetError(f"{where} holds no tensor, so there is nothing to differentiate.")
     if leaf is None and len(found) > 1:
-        raise TargetError(f"This output has several leaves; choose one of {names}.")
+        raise TargetError(f"{where} has several leaves; choose one of {names}.")
     if leaf is None:
         (leaf,) = found
     if leaf not in found:
-        raise TargetError(f"This output has no leaf '{leaf}'; it has {names}.")
+        raise TargetError(f"{where} has no leaf '{leaf}'; it has {names}.")
     tensor = found[leaf]
     if not tensor.is_floating_point():
-        kind = str(tensor.dtype).removeprefix("torch.")
-        raise TargetError(f"This output is {kind}; only real numbers have a gradient here.")
+        raise TargetError(
+            f"{where} is {kind_text(tensor)}; only real numbers have a gradient here."
+        )
     return tensor
 
 
@@ -46,3 +53,30 @@ def class_axis(tensor: "Tensor") -> int:
     if tensor.shape[axis] == 0:
         raise TargetError("This output has no classes.")
     return axis
+
+
+def check_sample(sample: int | None) -> None:
+    """Raise ``TargetError`` if ``sample`` is negative or no whole number; None is all samples."""
+    check_counted(() if sample is None else (sample,), "Samples", TargetError)
+
+
+def of_sample(
+    tensor: "Tensor", sample: int | None, least: int = 2, where: str = THIS_OUTPUT
+) -> "Tensor":
+    """Return the part of ``tensor``, (sample, ...), that is about ``sample``, or all for None.
+
+    Args:
+        tensor: Its first axis stays, with the length 1.
+        sample: From 0.
+        least: With fewer axes than this the first one is not that of samples.
+        where: Whose output it is, as a sentence begins.
+
+    Raises:
+        TargetError: There is no such sample; the range is named.
+    """
+    if sample is None:
+        return tensor
+    if tensor.ndim < least:
+        raise TargetError(f"{where} is {shape_text(tensor.shape)}, without samples to choose from.")
+    check_range(sample, tensor.shape[0], "samples", where, TargetError)
+    return tensor[sample : sample + 1]

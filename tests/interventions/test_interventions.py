@@ -2,9 +2,11 @@ import pytest
 import torch
 from torch import nn
 
+import hookviewer.interventions
 from hookviewer.engine.errors import HookviewerError
 from hookviewer.engine.execute import execute
 from hookviewer.engine.plan import Inputs, Intervention, Plan, Quantity, Tap
+from hookviewer.extension import interventions
 from hookviewer.interventions import scale_gradient, zero_channels
 from hookviewer.targets import whole
 
@@ -82,3 +84,10 @@ def test_a_channel_that_does_not_exist_is_refused_with_the_range():
 def test_an_unknown_path_is_refused():
     with pytest.raises(HookviewerError, match="no node '9'"):
         run({"9": (scale_gradient(2),)}, ("1", Quantity.OUTPUT))
+
+
+def test_every_intervention_is_registered_under_its_name_in_words():
+    named = {
+        name: getattr(hookviewer.interventions, name) for name in hookviewer.interventions.__all__
+    }
+    assert {name.replace(" ", "_"): interventions[name] for name in interventions} == named

@@ -1,11 +1,12 @@
 from collections import OrderedDict
+from functools import partial
 
 import pytest
 import torch
 
 from hookviewer.engine.errors import TargetError
 from hookviewer.extension import targets
-from hookviewer.targets import class_score, top_class, whole
+from hookviewer.targets import class_score, cross_entropy, mean, top_class, unit, whole
 
 TABLE = [[1.0, 5.0, 2.0], [7.0, 3.0, 4.0]]  # two samples, three classes
 
@@ -32,12 +33,17 @@ def test_the_only_axis_of_an_output_is_its_class_axis():
     assert gradient(top_class(), [3.0, 8.0]) == (8, [0, 1])
 
 
-@pytest.mark.parametrize("index", [3, -1, -4])
+@pytest.mark.parametrize("index", [3, 99])
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4, 4), (3,)])
 def test_an_index_beyond_the_classes_is_refused(index, shape):
     sentence = f"This output has classes 0 to 2; {index} is not among them."
     with pytest.raises(TargetError, match=f"^{sentence}$"):
         class_score(index)(torch.zeros(shape))
+
+
+def test_a_negative_class_is_refused_before_anything_runs():
+    with pytest.raises(TargetError, match=r"^Classes are whole numbers from 0; -1 is none.$"):
+        class_score(-1)
 
 
 def test_the_top_class_is_that_of_each_sample():
@@ -98,9 +104,48 @@ def test_only_real_numbers_can_be_a_target(kind):
         whole()(torch.ones(2, 3, dtype=kind))
 
 
+def test_one_sample_of_a_batch_can_be_chosen():
+    assert gradient(class_score(2, sample=1), TABLE) == (4, [[0, 0, 0], [0, 0, 1]])
+    assert gradient(top_class(sample=0), TABLE) == (5, [[0, 1, 0], [0, 0, 0]])
+    assert gradient(whole(sample=1), TABLE) == (14, [[0, 0, 0], [1, 1, 1]])
+
+
+SAMPLED = [partial(class_score, 1), top_class, whole, partial(cross_entropy, 1)]
+
+
+@pytest.mark.parametrize("make", SAMPLED)
+def test_a_sample_beyond_the_batch_is_refused_with_the_range(make):
+    sentence = "This output has samples 0 to 1; 2 is not among them."
+    with pytest.raises(TargetError, match=f"^{sentence}$"):
+        make(sample=2)(torch.zeros(2, 3))
+
+
+@pytest.mark.parametrize("make", SAMPLED)
+def test_a_negative_sample_is_refused_before_anything_runs(make):
+    with pytest.raises(TargetError, match=r"^Samples are whole numbers from 0; -1 is none.$"):
+        make(sample=-1)
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "text"),
+    [(each, (3,), "3") for each in SAMPLED if each is not whole]
+    + [(each, (), "a single number") for each in SAMPLED],
+)
+def test_an_output_without_samples_has_none_to_choose(make, shape, text):
+    with pytest.raises(TargetError, match=f"^This output is {text}, without samples"):
+        make(sample=0)(torch.zeros(shape))
+
+
+def test_one_number_per_sample_is_a_batch_for_the_whole_output():
+    assert gradient(whole(sample=1), [3.0, 8.0]) == (8, [0, 1])
+
+
 def test_the_targets_are_registered():
-    assert [targets[name] for name in ("class score", "top class", "whole output")] == [
-        class_score,
-        top_class,
-        whole,
-    ]
+    assert {name: targets[name] for name in targets} == {
+        "class score": class_score,
+        "cross entropy": cross_entropy,
+        "mean": mean,
+        "top class": top_class,
+        "unit": unit,
+        "whole output": whole,
+    }
