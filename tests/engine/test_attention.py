@@ -262,6 +262,24 @@ def test_the_hint_that_a_mask_is_causal_is_taken_as_torch_takes_it():
     torch.testing.assert_close(again, output, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"need_weights": False, "key_padding_mask": torch.zeros(2, 3, dtype=bool)}]
+)
+def test_where_torch_heeds_the_mask_in_spite_of_the_hint_it_is_heeded(options):
+    x = sequence()
+    hint = {"attn_mask": torch.zeros(3, 3, dtype=torch.bool), "is_causal": True}
+    _, _, _, weights = multi_head(x, x, x, **hint, **options)
+    assert (weights > 0).all()
+
+
+def test_a_key_of_nothing_is_seen_where_all_others_are_hidden():
+    x, hidden = sequence(), torch.ones(3, 3, dtype=torch.bool)
+    _, _, _, weights = multi_head(
+        x, x, x, options={"add_zero_attn": True}, attn_mask=hidden, need_weights=False
+    )
+    assert torch.equal(weights, torch.tensor([0.0, 0.0, 0.0, 1.0]).expand(2, 2, 3, 4))
+
+
 def test_dropout_in_training_touches_neither_weights_nor_random_numbers():
     x = sequence()
     module = nn.MultiheadAttention(8, 2, dropout=0.5)
