@@ -94,12 +94,19 @@ def test_a_module_is_short_and_says_what_it_is_for(module):
     assert ast.get_docstring(ast.parse(source)) is not None
 
 
+def lines_of_code(function):
+    """Return how long a function is from its name to its end, without its docstring."""
+    first = function.body[0]
+    said = first.end_lineno - first.lineno + 1 if ast.get_docstring(function) else 0
+    return function.end_lineno - function.lineno + 1 - said
+
+
 def test_functions_are_short():
     long = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
         for path in MODULES
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= 60
+        if isinstance(node, ast.FunctionDef) and lines_of_code(node) > 45
     ]
     assert long == []
 
