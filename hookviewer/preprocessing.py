@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 from hookviewer.engine.errors import HookviewerError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
     from PIL.Image import Image
-    from torch import Tensor, nn
+    from torch import Tensor
 
 # torch and torchvision are imported inside the functions: the window reads this module's types
 # while it starts, and it must be on the screen before torch is loaded.
@@ -58,7 +60,7 @@ class Preprocessing:
         )
 
     @classmethod
-    def for_model(cls, model: "nn.Module") -> "Preprocessing":
+    def for_model(cls, model: "Callable[..., Any]") -> "Preprocessing":
         """Return ImageNet's preprocessing, with as many channels as the model looks at.
 
         The channels are those of its first convolution. Networks that state the one size they
@@ -118,10 +120,10 @@ class Preprocessing:
             )
 
 
-def _first_channels(model: "nn.Module") -> int | None:
+def _first_channels(model: "Callable[..., Any]") -> int | None:
     from torch import nn  # late: see above
 
-    for module in model.modules():
+    for module in model.modules() if isinstance(model, nn.Module) else ():
         if isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d):
             return module.in_channels
     return None

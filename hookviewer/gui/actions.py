@@ -15,12 +15,13 @@ Actions = dict[str, QAction]
 
 
 class MenuName(StrEnum):
-    """The menus, from left to right."""
+    """The menus, from left to right; that of the examples is in the help menu."""
 
     FILE = "file"
     RUN = "run"
     VIEW = "view"
     HELP = "help"
+    EXAMPLES = "examples"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,13 @@ def menu_titles() -> dict[MenuName, str]:
         MenuName.RUN: _tr("&Run"),
         MenuName.VIEW: _tr("&View"),
         MenuName.HELP: _tr("&Help"),
+        MenuName.EXAMPLES: _tr("&Examples"),
     }
 
 
 def action_rows() -> tuple[ActionRow, ...]:
     """Return the table, translated."""
-    file, run, view, info = MenuName
+    file, run, view, info, examples = MenuName
     return (
         ActionRow("open_model", file, _tr("Open &model …"), "Ctrl+O", "open-model"),
         ActionRow("open_input", file, _tr("Open &input …"), "Ctrl+I", "open-input"),
@@ -59,6 +61,8 @@ def action_rows() -> tuple[ActionRow, ...]:
         ActionRow("fit", view, _tr("Fit the &pictures"), "Ctrl+0"),
         ActionRow("dark", view, _tr("&Dark theme"), "Ctrl+D", checkable=True),
         ActionRow("reset_layout", view, _tr("Reset &layout")),
+        ActionRow("example_tensors", examples, _tr("Plain &tensors")),
+        ActionRow("example_small_cnn", examples, _tr("A small &CNN")),
         ActionRow("keys", info, _tr("&Keyboard and mouse"), "F1"),
         ActionRow("about", info, _tr("&About hookviewer")),
     )
@@ -73,7 +77,8 @@ def build_actions(window: QMainWindow, functions: Mapping[str, Callable[..., Any
     """
     menus: dict[MenuName, QMenu] = {}
     for name, title in menu_titles().items():
-        menus[name] = window.menuBar().addMenu(title)
+        within = menus[MenuName.HELP] if name is MenuName.EXAMPLES else window.menuBar()
+        menus[name] = within.addMenu(title)
         menus[name].setObjectName(name)
     actions: Actions = {}
     for row in action_rows():

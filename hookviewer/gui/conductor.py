@@ -12,7 +12,9 @@ from hookviewer.engine.node import Node
 from hookviewer.engine.run import Run
 from hookviewer.gui import model_tasks
 from hookviewer.gui.dispatcher import Dispatcher, Task
-from hookviewer.gui.model_tasks import OpenedModel
+from hookviewer.gui.model_tasks import OpenedModel, Outcome
+from hookviewer.gui.models.operation_nodes import owner_of
+from hookviewer.gui.target_choice import TargetChoice, TargetKind
 from hookviewer.gui.workspace import Workspace
 
 SURROUNDINGS, MODEL, INPUT, RUN = "surroundings", "model", "input", "run"
@@ -37,6 +39,7 @@ class Conductor(QObject):
         super().__init__(parent)
         self._workspace, self._models = workspace, models
         self._device, self._input_spec, self._path = "cpu", "demo", ""
+        self._target: TargetChoice | None = None
         self._failed = ""
         self._is_due = False
         # Queued, so that several changes of one gesture make one run; no timer, which would wait
@@ -52,9 +55,23 @@ class Conductor(QObject):
         """Whether anything is under way."""
         return self._models.busy or self._is_due
 
-    def open_model(self, spec: str, input_spec: str | None = None, path: str = "") -> None:
-        """Open a model, feed it ``input_spec`` or the last input, and select ``path``."""
+    def open_model(
+        self,
+        spec: str,
+        input_spec: str | None = None,
+        path: str = "",
+        target: TargetChoice | None = None,
+    ) -> None:
+        """Open a model.
+
+        Args:
+            spec: Names the model.
+            input_spec: What it is fed; None is what the last one was.
+            path: The node to select; empty chooses one.
+            target: What gradients are taken of; None chooses one that goes with the model.
+        """
         self._input_spec, self._path = input_spec or self._input_spec, path
+        self._target = target
         self.stage_changed.emit(self.tr("loading {spec} …").format(spec=spec))
         task = partial(model_tasks.open_model, spec, self._device)
         self._submit(MODEL, task, self._on_model)
@@ -80,7 +97,7 @@ class Conductor(QObject):
         if opened is None:
             self._device = device
         elif opened.device != device:
-            self._path = self._workspace.path
+            self._path, self._target = self._workspace.path, self._workspace.target
             self.stage_changed.emit(self.tr("moving to {device} …").format(device=device))
             self._submit(MODEL, partial(model_tasks.move_model, opened, device), self._on_model)
 
@@ -98,7 +115,7 @@ class Conductor(QObject):
             return
         self.stage_changed.emit(self.tr("running …"))
         task = partial(model_tasks.run_plan, opened, plan)
-        self._submit(RUN, task, self._workspace.set_outcome)
+        self._submit(RUN, task, self._on_outcome)
 
     @Slot()
     def stop(self) -> None:
@@ -118,12 +135,26 @@ class Conductor(QObject):
     def _on_model(self, opened: OpenedModel) -> None:
         self._device = opened.device
         self._workspace.set_model(opened)
-        known = [node.path for node in opened.tree.walk()]
-        is_known = self._path in known
-        self._workspace.select((is_known and self._path) or _first_look(opened.tree))
-        if not is_known:
-            self._complain(PATH, UnknownPathError(self._path, known))
+        default = TargetKind.WHOLE if opened.is_function else TargetKind.TOP_CLASS
+        self._workspace.set_target(self._target or TargetChoice(default))
+        self._workspace.select(self._path or _first_look(opened.tree))
+        if self._path not in ("", self._workspace.path):
+            self._refuse_path(opened.tree)
         self.open_input(self._input_spec)
+
+    def _on_outcome(self, outcome: Outcome) -> None:
+        self._workspace.set_outcome(outcome)
+        opened, path = self._workspace.opened, self._path
+        is_operation = owner_of(path) is not None and path == self._workspace.path
+        if opened is not None and is_operation and path not in self._workspace.operations:
+            self._refuse_path(opened.tree)  # only now it is known which operations there are
+        self._path = ""
+
+    def _refuse_path(self, tree: Node) -> None:
+        known = [*(node.path for node in tree.walk()), *self._workspace.operations]
+        error = UnknownPathError(self._path, known)
+        self._workspace.select(_first_look(tree))
+        self._complain(PATH, error)
 
     def _submit(self, key: str, task: Task, then: Callable[[Any], None]) -> None:
         def succeed(result: object) -> None:

@@ -13,6 +13,7 @@ from hookviewer.gui import actions
 from hookviewer.gui.conductor import Conductor
 from hookviewer.gui.dispatcher import Dispatcher
 from hookviewer.gui.error_report import ErrorReport
+from hookviewer.gui.examples import EXAMPLES
 from hookviewer.gui.help import show_about, show_keys
 from hookviewer.gui.model_tasks import Surroundings
 from hookviewer.gui.opening import Opening
@@ -132,7 +133,7 @@ class MainWindow(QMainWindow):
         functions: dict[str, Callable[..., Any]] = {
             "open_model": self.opening.open_model,
             "open_input": self.opening.open_input,
-            "save_screenshot": self._on_save_screenshot,
+            "save_screenshot": self.opening.save_screenshot,
             "quit": self.close,
             "run": self.conductor.run,
             "stop": self.conductor.stop,
@@ -142,6 +143,7 @@ class MainWindow(QMainWindow):
             "reset_layout": self.reset_layout,
             "keys": partial(show_keys, self),
             "about": partial(show_about, self),
+            **{name: partial(self.opening.open_example, name) for name in EXAMPLES},
         }
         built = actions.build_actions(self, functions)
         toggles = [dock.toggleViewAction() for dock in (*self.docks, *self.area.docks.values())]
@@ -154,7 +156,7 @@ class MainWindow(QMainWindow):
         workspace.input_changed.connect(self._on_input_changed)
         workspace.selection_changed.connect(self._on_selection_changed)
         workspace.target_changed.connect(self._on_target_changed)
-        workspace.shapes_changed.connect(self._on_shapes_changed)
+        workspace.survey_changed.connect(self._on_survey_changed)
         workspace.predictions_changed.connect(self._on_predictions_changed)
         workspace.leaves_changed.connect(self._on_leaves_changed)
         workspace.plan_changed.connect(self._show_look)
@@ -213,7 +215,7 @@ class MainWindow(QMainWindow):
     def _on_input_changed(self) -> None:
         given = self.workspace.input
         if given is not None:
-            self.input_view.show_input(given.picture, given.title)
+            self.input_view.show_input(given.picture, given.title, given.lines)
 
     @Slot()
     def _on_selection_changed(self) -> None:
@@ -231,8 +233,8 @@ class MainWindow(QMainWindow):
         self.tools.show_leaves(self.workspace.leaves, self.workspace.target_leaf)
 
     @Slot()
-    def _on_shapes_changed(self) -> None:
-        self.tree.show_shapes(self.workspace.shapes)
+    def _on_survey_changed(self) -> None:
+        self.tree.show_survey(self.workspace.shapes, self.workspace.operations.values())
         self._show_header()
 
     @Slot()
@@ -253,7 +255,7 @@ class MainWindow(QMainWindow):
     def _show_header(self) -> None:
         workspace = self.workspace
         shapes = workspace.shapes.get(workspace.path, ())
-        self.area.header.show_node(workspace.node, workspace.call, shapes)
+        self.area.header.show_node(workspace.node, workspace.call, shapes, workspace.source)
 
     @Slot(int)
     def _on_class_chosen(self, index: int) -> None:
@@ -287,10 +289,6 @@ class MainWindow(QMainWindow):
     @Slot(str, str)
     def _show_error(self, sentence: str, details: str) -> None:
         show_error(sentence, details, self)
-
-    @Slot()
-    def _on_save_screenshot(self) -> None:
-        self.opening.save_picture(self.grab())
 
     @Slot(bool)
     def _on_dark_toggled(self, dark: bool) -> None:

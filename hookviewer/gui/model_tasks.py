@@ -2,6 +2,7 @@
 
 import gc
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.errors import HookviewerError
@@ -31,6 +32,8 @@ class OpenedModel:
     loaded: LoadedModel = field(repr=False)
     tree: Node = field(repr=False)
     device: str
+    is_function: bool = False
+    """Whether it is a function, not a module."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,21 +61,27 @@ def look_around(_token: CancelToken) -> Surroundings:
 
 def open_model(spec: str, device: str, token: CancelToken) -> OpenedModel:
     """Load the model that ``spec`` names and describe it."""
+    from torch import nn
+
     from hookviewer.engine.paths import build_tree
 
     loaded = load(spec, token=token)
     token.check()
-    opened = OpenedModel(loaded, build_tree(loaded.model), "")
+    is_function = not isinstance(loaded.model, nn.Module)
+    opened = OpenedModel(loaded, build_tree(loaded.model), "", is_function)
     return move_model(opened, device, token)
 
 
 def move_model(opened: OpenedModel, device: str, _token: CancelToken) -> OpenedModel:
-    """Put an opened model on another device."""
+    """Put an opened model on another device; a function computes where its input is."""
+    model: Any = opened.loaded.model
+    if opened.is_function:
+        return replace(opened, device="cpu")
     try:
-        opened.loaded.model.to(device)
+        model.to(device)
     except (RuntimeError, AssertionError) as error:  # what torch raises depends on the device
         reason = str(error).partition("\n")[0]
-        opened.loaded.model.to(opened.device or "cpu")
+        model.to(opened.device or "cpu")
         raise HookviewerError(f"The model cannot be put on '{device}': {reason}") from error
     return replace(opened, device=device)
 
@@ -87,7 +96,16 @@ def run_plan(opened: OpenedModel, plan: Plan, token: CancelToken) -> Outcome:
     from hookviewer.engine.execute import execute
 
     run = execute(opened.loaded.model, plan, token)
+    if plan.survey and opened.is_function:
+        run = replace(run, shapes={"": _first_shape(run.output), **run.shapes})
     try:
         return Outcome(run, tuple(run.top(5)))
     except HookviewerError:  # a map, a dictionary: there is nothing to rank
         return Outcome(run)
+
+
+def _first_shape(output: Any) -> tuple[tuple[int, ...], ...]:
+    """Return what a survey notes of a module: the shape of its output's first tensor, per call."""
+    from hookviewer.engine.leaves import leaves
+
+    return (next((tuple(tensor.shape) for tensor in leaves(output).values()), ()),)

@@ -7,10 +7,13 @@ from PySide6.QtCore import QMimeData, QObject, Signal, Slot
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from hookviewer.engine.errors import HookviewerError
 from hookviewer.gui.conductor import Conductor
+from hookviewer.gui.examples import EXAMPLES
 from hookviewer.gui.model_tasks import Surroundings
 from hookviewer.gui.settings import Settings
 from hookviewer.gui.widgets.open_model_dialog import OpenModelDialog
+from hookviewer.resources import path_of
 
 PICTURE_SUFFIXES = ("png", "jpg", "jpeg", "webp", "gif", "tif", "tiff", "bmp", "ppm")
 
@@ -55,8 +58,10 @@ class Opening(QObject):
         else:
             self._conductor.open_input(path)
 
-    def save_picture(self, picture: QPixmap) -> None:
-        """Let the user choose where ``picture`` is written."""
+    @Slot()
+    def save_screenshot(self) -> None:
+        """Let the user choose where a picture of the window, as it is now, is written."""
+        picture = self._window.grab()
         dialog = QFileDialog(self._window, self.tr("Save picture"), self._settings.folder)
         dialog.setNameFilter(self.tr("PNG pictures (*.png)"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -64,6 +69,17 @@ class Opening(QObject):
         dialog.fileSelected.connect(partial(self._save, picture))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
+
+    def open_example(self, name: str) -> None:
+        """Open one of the examples that come with hookviewer."""
+        example = EXAMPLES[name]
+        try:
+            file = path_of("examples", example.file)
+        except HookviewerError as error:
+            self.refused.emit(str(error))
+            return
+        model, given = f"{file}:{example.model}", f"{file}:{example.input}"
+        self._conductor.open_model(model, given, example.path, example.target)
 
     def _save(self, picture: QPixmap, path: str) -> None:
         self._settings.folder = str(Path(path).parent)

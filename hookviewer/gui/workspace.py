@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QObject, Signal
 
-from hookviewer.engine.node import Node
+from hookviewer.engine.node import Node, NodeKind, OperationRecord
 from hookviewer.engine.plan import Plan, Quantity, Tap
 from hookviewer.engine.run import Run
 from hookviewer.gui.model_tasks import OpenedModel, Outcome, Prediction
+from hookviewer.gui.models.operation_nodes import operation_node, owner_of
 from hookviewer.gui.target_choice import TargetChoice
 from hookviewer.inputs import LoadedInput
 
@@ -19,7 +20,8 @@ class Workspace(QObject):
     input_changed = Signal()
     selection_changed = Signal()
     target_changed = Signal()
-    shapes_changed = Signal()
+    survey_changed = Signal()
+    """There are other shapes and operations."""
     predictions_changed = Signal()
     leaves_changed = Signal()
     plan_changed = Signal()
@@ -41,6 +43,7 @@ class Workspace(QObject):
         self._wanted: frozenset[Quantity] = frozenset()
         self._run: Run | None = None
         self._shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {}
+        self._operations: dict[str, OperationRecord] = {}
         self._predictions: tuple[Prediction, ...] = ()
 
     @property
@@ -61,7 +64,13 @@ class Workspace(QObject):
     @property
     def node(self) -> Node | None:
         """The selected node's description."""
-        return self._nodes.get(self._path)
+        return self._node_at(self._path)
+
+    @property
+    def source(self) -> str:
+        """The file and line that the selected operation was called from; else empty."""
+        record = self._operations.get(self._path)
+        return record.source if record is not None else ""
 
     @property
     def call(self) -> int:
@@ -95,8 +104,16 @@ class Workspace(QObject):
 
     @property
     def shapes(self) -> Mapping[str, tuple[tuple[int, ...], ...]]:
-        """The shapes of every module's output, one per call, from the first run of a model."""
+        """The shapes of what each module and operation returned, one per call, by path.
+
+        They are those of the last survey: the first run with a model, an input and a mode.
+        """
         return self._shapes
+
+    @property
+    def operations(self) -> Mapping[str, OperationRecord]:
+        """The operations that the last survey has seen, by path, in the order of first calls."""
+        return self._operations
 
     @property
     def predictions(self) -> tuple[Prediction, ...]:
@@ -134,7 +151,7 @@ class Workspace(QObject):
         self._opened = opened
         self._nodes = {node.path: node for node in opened.tree.walk()}
         self._path, self._call, self._target = "", 0, TargetChoice()
-        self._input, self._shapes = None, {}
+        self._input, self._shapes, self._operations = None, {}, {}
         self.model_changed.emit()
         self.selection_changed.emit()
         self.target_changed.emit()
@@ -149,8 +166,11 @@ class Workspace(QObject):
         self._drop_run()
 
     def select(self, path: str) -> None:
-        """Make ``path`` the selected node, and look at its first call."""
-        if path != self._path and path in self._nodes:
+        """Make ``path`` the selected node, and look at its first call.
+
+        Any operation in a module of the model may be selected: only runs show which there are.
+        """
+        if path != self._path and self._node_at(path) is not None:
             self._path, self._call = path, 0
             self.selection_changed.emit()
             self._drop_run()
@@ -201,8 +221,7 @@ class Workspace(QObject):
     def set_outcome(self, outcome: Outcome) -> None:
         """Show what a run brought home."""
         if outcome.run.shapes:
-            self._shapes = outcome.run.shapes
-            self.shapes_changed.emit()
+            self._set_survey(outcome.run, outcome.run.shapes)
         self._set_predictions(outcome.predictions)
         self._run = outcome.run
         self.run_changed.emit()
@@ -211,13 +230,27 @@ class Workspace(QObject):
     def set_run(self, run: Run) -> None:
         """Show captures only, as those of a run that failed half-way."""
         if not self._shapes:  # what is on show is of another input
-            self._shapes = run.shapes if "" in run.shapes else {}  # the forward may have failed
-            self.shapes_changed.emit()
+            is_whole = "" in run.shapes  # the forward may have failed
+            self._set_survey(run, run.shapes if is_whole else {})
             self._set_predictions(())
         self._run = run
         self.run_changed.emit()
         if run.leaves:
             self._set_leaves(run.leaves)
+
+    def _node_at(self, path: str) -> Node | None:
+        owner = owner_of(path)
+        if owner is None:
+            return self._nodes.get(path)
+        module = self._nodes.get(owner)
+        is_module = module is not None and module.kind is NodeKind.MODULE
+        return operation_node(path) if is_module else None
+
+    def _set_survey(self, run: Run, shapes: Mapping[str, tuple[tuple[int, ...], ...]]) -> None:
+        self._operations = {record.path: record for record in run.operations}
+        of_operations = {record.path: record.shapes for record in run.operations}
+        self._shapes = {**shapes, **of_operations} if shapes else {}
+        self.survey_changed.emit()
 
     def _set_predictions(self, predictions: tuple[Prediction, ...]) -> None:
         if predictions != self._predictions:

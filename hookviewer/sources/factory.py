@@ -1,27 +1,25 @@
-"""Call the user's own function that makes a model."""
+"""Call the user's own function that makes a model or an input."""
 
 import importlib
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hookviewer.engine.errors import HookviewerError
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 def make_model(
     module: ModuleType, name: str, arguments: Mapping[str, Any], where: str
-) -> "nn.Module":
+) -> Callable[..., Any]:
     """Return the model that ``name`` in ``module`` is, or makes from ``arguments``.
 
     Args:
         module: The user's module, already run.
-        name: A function, a class or a model in it; dots reach into classes.
+        name: A function or a class in it that makes a ``torch.nn.Module`` or a function of
+            tensors, or a ``torch.nn.Module`` itself; dots reach into classes.
         arguments: Keyword arguments for the call.
         where: What to call the module in a sentence: ``net.py``.
 
@@ -30,20 +28,41 @@ def make_model(
     """
     from torch import nn  # the window must be on the screen before torch is loaded
 
-    factory = _find(module, name, where)
-    if isinstance(factory, nn.Module):
+    model = _find(module, name, where)
+    if isinstance(model, nn.Module):
         if arguments:
             raise HookviewerError(f"'{name}' in {where} is a model already; it takes no arguments.")
-        return factory
+        return model
+    made = make(module, name, arguments, where, "model")
+    if isinstance(made, type) or not callable(made):
+        raise HookviewerError(
+            f"'{name}' in {where} made {kind(made)}, neither a torch.nn.Module nor a function."
+        )
+    return made  # type: ignore[no-any-return]  # whatever can be called
+
+
+def make(
+    module: ModuleType, name: str, arguments: Mapping[str, Any], where: str, thing: str
+) -> Any:
+    """Return what the factory ``name`` in ``module`` makes from ``arguments``.
+
+    Args:
+        module: The user's module, already run.
+        name: A function or a class in it; dots reach into classes.
+        arguments: Keyword arguments for the call.
+        where: What to call the module in a sentence: ``net.py``.
+        thing: What it should make, in a sentence: ``model``.
+
+    Raises:
+        HookviewerError: There is no such factory, or it failed.
+    """
+    factory = _find(module, name, where)
     if not callable(factory):
-        raise HookviewerError(f"'{name}' in {where} is {_kind(factory)}, so it makes no model.")
+        raise HookviewerError(f"'{name}' in {where} is {kind(factory)}, so it makes no {thing}.")
     try:
-        made = factory(**arguments)
+        return factory(**arguments)
     except (Exception, SystemExit) as error:  # the user's own code
         raise failure(f"Calling '{name}'", error, _folder_of(module)) from error
-    if not isinstance(made, nn.Module):
-        raise HookviewerError(f"'{name}' in {where} made {_kind(made)}, not a torch.nn.Module.")
-    return made
 
 
 def failure(what: str, error: BaseException, folder: Path | None = None) -> HookviewerError:
@@ -114,6 +133,7 @@ def _offers(module: ModuleType, name: str) -> str:
     return hint + (f" It defines: {', '.join(own)}." if own else "")
 
 
-def _kind(thing: Any) -> str:
+def kind(thing: Any) -> str:
+    """Return what ``thing`` is, in a sentence: ``an int``."""
     name = type(thing).__name__
     return "None" if thing is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

@@ -12,7 +12,7 @@ from hookviewer.preprocessing import Preprocessing
 from hookviewer.sources.arguments import parse
 from hookviewer.sources.factory import failure, make_model
 from hookviewer.sources.importing import importable
-from hookviewer.sources.loaded import LoadedModel
+from hookviewer.sources.loaded import LoadedModel, weights_of
 
 _SPEC = re.compile(
     r"(?P<module>[^\W\d]\w*(?:\.\w+)*):(?P<factory>[^\W\d][\w.]*)(?:\?(?P<query>.*))?"
@@ -39,7 +39,7 @@ def load_module(spec: str, token: CancelToken) -> LoadedModel | None:
         title=spec,
         model=model,
         preprocessing=Preprocessing.for_model(model),
-        weights=f"weights as {match['module']}:{match['factory']} made them",
+        weights=weights_of(model, f"{match['module']}:{match['factory']}"),
     )
 
 

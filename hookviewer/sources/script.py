@@ -1,20 +1,23 @@
-"""A model from a function in a Python file."""
+"""A model, or an input, from a function in a Python file."""
 
 import ast
 import re
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.errors import HookviewerError
 from hookviewer.extension import sources
 from hookviewer.preprocessing import Preprocessing
 from hookviewer.sources.arguments import parse
-from hookviewer.sources.factory import failure, make_model
+from hookviewer.sources.factory import failure, make, make_model
 from hookviewer.sources.importing import SCRIPT_PREFIX, importable
-from hookviewer.sources.loaded import LoadedModel
+from hookviewer.sources.loaded import LoadedModel, weights_of
 
 # The file ends at the first ".py" before a colon, a question mark or the end: a drive letter and
 # a question mark in a folder's name belong to the file.
@@ -27,6 +30,51 @@ def load_script(spec: str, token: CancelToken) -> LoadedModel | None:
 
     The script's own folder is importable meanwhile, as it is when Python runs the script.
     """
+    called = _read(spec, "model")
+    if called is None:
+        return None
+    token.check()
+    with importable(called.file.resolve().parent):
+        module = _run(called.file.resolve())
+        token.check()
+        model = make_model(module, called.factory, called.arguments, called.file.name)
+    return LoadedModel(
+        spec=spec,
+        title=called.title,
+        model=model,
+        preprocessing=Preprocessing.for_model(model),
+        weights=weights_of(model, f"{called.factory} in {called.file.name}"),
+    )
+
+
+def made_input(spec: str) -> tuple[str, Any] | None:
+    """Run ``script.py`` and return a title and what its ``factory`` makes, as for a model.
+
+    None stands for a spec of another kind.
+
+    Raises:
+        HookviewerError: There is no such file or factory, or it failed.
+    """
+    called = _read(spec, "input")
+    if called is None:
+        return None
+    with importable(called.file.resolve().parent):
+        module = _run(called.file.resolve())
+        made = make(module, called.factory, called.arguments, called.file.name, "input")
+    return called.title, made
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """A factory in a file, and the arguments that it shall be called with."""
+
+    file: Path
+    factory: str
+    arguments: Mapping[str, Any]
+    title: str
+
+
+def _read(spec: str, thing: str) -> _Called | None:
     match = _SPEC.fullmatch(spec)
     if match is None:
         return None
@@ -34,20 +82,9 @@ def load_script(spec: str, token: CancelToken) -> LoadedModel | None:
     if not file.is_file():
         raise HookviewerError(f"There is no file '{file}'.")
     if not match["factory"]:
-        raise HookviewerError(_ask_for_factory(file))
-    arguments = parse(match["query"] or "")
-    token.check()
-    with importable(file.resolve().parent):
-        module = _run(file.resolve())
-        token.check()
-        model = make_model(module, match["factory"], arguments, file.name)
-    return LoadedModel(
-        spec=spec,
-        title=file.name + spec.removeprefix(match["file"]),
-        model=model,
-        preprocessing=Preprocessing.for_model(model),
-        weights=f"weights as {match['factory']} in {file.name} made them",
-    )
+        raise HookviewerError(_ask_for_factory(file, thing))
+    title = file.name + spec.removeprefix(match["file"])
+    return _Called(file, match["factory"], parse(match["query"] or ""), title)
 
 
 def _run(file: Path) -> ModuleType:
@@ -87,15 +124,15 @@ def _defined(file: Path) -> list[str]:
     ]
 
 
-def _ask_for_factory(file: Path) -> str:
+def _ask_for_factory(file: Path, thing: str) -> str:
     """Return a sentence that asks for ``:factory``, with what the file offers."""
     try:
         found = _defined(file)
     except (SyntaxError, ValueError) as error:
         return f"'{file.name}' is not valid Python: {error}."
     if not found:
-        return f"Add the function that makes the model, '{file.name}:name'; the file has none."
+        return f"Add the function that makes the {thing}, '{file.name}:name'; the file has none."
     return (
-        f"Add the function or class that makes the model, '{file.name}:{found[0]}'; "
+        f"Add the function or class that makes the {thing}, '{file.name}:{found[0]}'; "
         f"the file has: {', '.join(found)}."
     )

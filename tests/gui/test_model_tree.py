@@ -1,11 +1,23 @@
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from torch import nn
 
-from hookviewer.engine.node import Node, NodeKind
+from hookviewer.engine.node import Node, NodeKind, OperationRecord
 from hookviewer.engine.paths import build_tree
 from hookviewer.gui.models.node_tree import PATH_ROLE, Column
 from hookviewer.gui.widgets.model_tree import ModelTree
+
+
+class Spy(QObject):
+    """Notes the kinds of events that it sees."""
+
+    def __init__(self, seen):
+        super().__init__()
+        self._seen = seen
+
+    def eventFilter(self, _watched, event):
+        self._seen.append(event.type())
+        return False
 
 
 def net():
@@ -159,3 +171,60 @@ def test_another_model_takes_the_place_of_the_first(tree):
     tree.filter_edit.setText("relu")
     assert shown(tree) == ["", "0"]
     assert current(tree) == ""
+
+
+def surveyed(*paths):
+    """Return the operations at these paths, each called once."""
+    return [OperationRecord(path, "net.py:7", ((1, 4),)) for path in paths]
+
+
+def test_operations_come_without_moving_what_is_selected_and_unfolded(tree, selected):
+    tree.select("0.0")
+    tree.view.collapse(tree.view.currentIndex().siblingAtColumn(0))
+    tree.view.expand(tree.view.model().index(0, 0))
+    tree.show_survey({}, surveyed("/add", "0/cat"))
+    assert shown(tree) == ["", "0", "0.0", "0.1", "0/cat", "1", "/add"]
+    assert current(tree) == "0.0"
+    assert selected == ["0.0"]
+
+
+def test_operations_above_do_not_scroll_what_is_in_view(qtbot, tree):
+    tree.show_tree(build_tree(nn.Sequential(*(nn.Sequential(nn.ReLU()) for _ in range(90)))))
+    tree.select("80.0")
+    qtbot.waitUntil(lambda: tree.view.verticalScrollBar().value() > 0)
+    top = tree.view.indexAt(QPoint(0, 0)).data(PATH_ROLE)
+    tree.show_survey({}, surveyed(*(f"{i}/add" for i in range(90))))
+    assert tree.view.indexAt(QPoint(0, 0)).data(PATH_ROLE) == top
+    assert current(tree) == "80.0"
+
+
+def test_an_operation_that_was_selected_before_it_was_seen_is_marked_when_it_comes(tree, selected):
+    tree.select("0/cat")
+    assert current(tree) is None
+    tree.show_survey({}, surveyed("0/cat"))
+    assert current(tree) == "0/cat"
+    assert tree.view.selectionModel().isSelected(tree.view.currentIndex())
+
+
+def test_a_function_is_unfolded_when_its_operations_come(tree):
+    tree.show_tree(build_tree(len))
+    tree.show_survey({}, surveyed("/add", "/mul"))
+    assert shown(tree) == ["", "/add", "/mul"]
+
+
+def test_new_shapes_are_painted(qtbot, tree):
+    tree.show_survey({"0": ((1, 4),)}, ())
+    before = tree.view.viewport().grab().toImage()
+    painted = []
+    tree.view.viewport().installEventFilter(spy := Spy(painted))
+    tree.show_survey({"0": ((9, 9),)}, ())
+    qtbot.waitUntil(lambda: QEvent.Type.Paint in painted)
+    tree.view.viewport().removeEventFilter(spy)
+    assert tree.view.viewport().grab().toImage() != before
+
+
+def test_the_arrow_keys_walk_operations_too(qtbot, tree, selected):
+    tree.show_survey({}, surveyed("/add"))
+    tree.select("1")
+    qtbot.keyClick(tree.view, Qt.Key.Key_Down)
+    assert selected[-1] == "/add"

@@ -2,9 +2,11 @@ import pytest
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from torch import nn
 
-from hookviewer.engine.node import Node, NodeKind
+from hookviewer.engine.node import Node, NodeKind, OperationRecord
 from hookviewer.engine.paths import build_tree
-from hookviewer.gui.models.node_tree import PATH_ROLE, Column, NodeFilter, NodeTreeModel
+from hookviewer.gui.models.node_filter import NodeFilter
+from hookviewer.gui.models.node_tree import PATH_ROLE, Column, NodeTreeModel
+from hookviewer.gui.models.operation_nodes import owner_of
 
 both_testers = pytest.mark.parametrize("force_py", [False, True], ids=["Qt's", "pytest-qt's"])
 
@@ -42,6 +44,17 @@ def paths(model, parent=QModelIndex()):  # noqa: B008  an invalid index is the r
     return found
 
 
+def seen(*paths):
+    """Return the operations at these paths, each called once in ``net.py``."""
+    return [OperationRecord(path, "net.py:7", ((2, 3),)) for path in paths]
+
+
+def below(tree, path):
+    """Return the paths of the rows right below that of ``path``, from top to bottom."""
+    index = tree.index_of(path)
+    return [tree.index(row, 0, index).data(PATH_ROLE) for row in range(tree.rowCount(index))]
+
+
 def texts(tree, path):
     return [tree.index_of(path, column).data() for column in Column]
 
@@ -64,7 +77,9 @@ def test_qts_rules_are_kept_while_shapes_and_filters_change(
 ):
     qtmodeltester.check(filtered, force_py=force_py)
     filtered.set_text("weight")
-    tree.set_shapes({"head": ((1, 3),)})
+    tree.set_survey({"head": ((1, 3),)}, seen("head/mul", "/add"))
+    filtered.set_text("add")
+    tree.set_survey({"head": ((1, 3),)}, seen("/cat", "/add"))
     filtered.set_text("")
     filtered.setSourceModel(NodeTreeModel(build_tree(nn.ReLU()), filtered))
     assert paths(filtered) == [""]
@@ -118,23 +133,12 @@ def test_big_numbers_are_grouped_and_on_the_right(qapp):
 
 
 def test_outputs_are_the_shapes_of_the_first_call_and_how_many_calls_there_were(tree):
-    tree.set_shapes({"head": ((2, 3), (5, 3)), "a\\/b\\:c\\\\d e.0": ((1, 2, 8, 9),)})
+    shapes = {"head": ((2, 3), (5, 3)), "a\\/b\\:c\\\\d e.0": ((1, 2, 8, 9),)}
+    tree.set_survey(shapes, ())
     assert texts(tree, "head")[Column.OUTPUT] == "2×3 (×2)"
     assert texts(tree, "a\\/b\\:c\\\\d e.0")[Column.OUTPUT] == "1×2×8×9"
     assert texts(tree, "body.1")[Column.OUTPUT] == "not called"
     assert texts(tree, "body")[Column.OUTPUT] == ""  # a container never is
-
-
-def test_new_shapes_are_announced_for_every_row(qtbot, tree):
-    changed = set()
-    tree.dataChanged.connect(
-        lambda first, last: changed.update(
-            tree.index(row, 0, first.parent()).data(PATH_ROLE)
-            for row in range(first.row(), last.row() + 1)
-        )
-    )
-    tree.set_shapes({"head": ((2, 3),)})
-    assert changed == set(paths(tree))
 
 
 def test_an_index_that_outlived_its_use_is_harmless(tree):
@@ -187,3 +191,93 @@ def test_a_tree_of_fifty_thousand_nodes_is_filtered_by_looking_it_up(qapp):
     )
     proxy.set_text("block.4999")
     assert paths(proxy) == ["", "block", "block.4999", *(f"block.4999{i}" for i in range(10))]
+
+
+ODD = "a\\/b\\:c\\\\d e"
+
+
+def test_operations_stand_below_their_modules_children_in_the_order_of_first_calls(tree):
+    tree.set_survey({}, seen("/mul", f"{ODD}/cat", "/add", "head/add"))
+    assert below(tree, "") == ["body", "head", ODD, "/mul", "/add"]
+    assert below(tree, ODD) == [f"{ODD}.0", f"{ODD}/cat"]
+    assert below(tree, "head") == ["head.weight", "head/add"]
+    assert [tree.index_of(path).row() for path in ("/mul", "/add", "head/add")] == [3, 4, 1]
+
+
+def test_an_operation_is_slanted_and_tells_its_shape_its_calls_and_its_line(tree):
+    records = [OperationRecord("/add", "net.py:7", ((2, 3), (2, 3))), *seen("/sum")]
+    tree.set_survey({"/add": ((2, 3), (2, 3)), "/sum": ((),)}, records)
+    assert texts(tree, "/add") == ["add", "operation", "2×3 (×2)", ""]
+    assert texts(tree, "/sum")[Column.OUTPUT] == "scalar"
+    index = tree.index_of("/add")
+    assert index.data(Qt.ItemDataRole.FontRole).italic()
+    assert index.data(Qt.ItemDataRole.ToolTipRole) == "/add\noperation\nnet.py:7"
+    assert tree.index_of("head").data(Qt.ItemDataRole.FontRole) is None
+
+
+def test_operations_that_a_new_survey_has_not_seen_stand_last_and_were_not_called(tree):
+    tree.set_survey({}, seen("/add", "/mul", "head/cat"))
+    tree.set_survey({"/sub": ((1,),), "/mul": ((1,),)}, seen("/sub", "/mul"))
+    assert below(tree, "")[3:] == ["/sub", "/mul", "/add"]
+    assert [texts(tree, path)[Column.OUTPUT] for path in ("/mul", "/add", "head/cat")] == [
+        "1",
+        "not called",
+        "not called",
+    ]
+
+
+def test_an_index_follows_its_operation_when_others_come_before_it(tree):
+    tree.set_survey({}, seen("/add", "/mul"))
+    kept = QPersistentModelIndex(tree.index_of("/add", Column.TYPE))
+    tree.set_survey({}, seen("/sub", "/mul", "/add"))
+    assert (kept.row(), kept.column(), kept.data(PATH_ROLE)) == (5, Column.TYPE, "/add")
+
+
+def test_the_same_operations_again_move_nothing(tree):
+    announced = []
+    tree.set_survey({}, seen("/add", "head/mul"))
+    tree.layoutChanged.connect(lambda: announced.append(1))
+    tree.set_survey({}, seen("head/mul", "/add"))
+    assert announced == []
+
+
+def test_a_filter_finds_operations_that_come_after_it_was_typed(tree, filtered):
+    filtered.set_text("CAT")
+    assert paths(filtered) == []
+    tree.set_survey({}, seen("head/cat", "/add"))
+    assert paths(filtered) == ["", "head", "head/cat"]
+
+
+@pytest.mark.parametrize(
+    ("path", "owner"),
+    [
+        ("layer1.0/add_", "layer1.0"),
+        ("/add", ""),
+        ("a\\/b/add", "a\\/b"),
+        ("a\\\\/add", "a\\\\"),
+        ("a\\/b", None),
+        ("layer1.0", None),
+        ("input:0", None),
+    ],
+)
+def test_an_operation_is_told_by_its_slash(path, owner):
+    assert owner_of(path) == owner
+
+
+def test_thousands_of_operations_come_into_a_tree_of_fifty_thousand_nodes(qapp):
+    blocks = tuple(
+        Node(
+            f"{i}",
+            f"{i}",
+            NodeKind.MODULE,
+            "Block",
+            children=tuple(Node(f"{i}.{j}", f"{j}", NodeKind.MODULE, "ReLU") for j in range(4)),
+        )
+        for i in range(10_000)
+    )
+    proxy = NodeFilter()
+    tree = NodeTreeModel(Node("", "Net", NodeKind.MODULE, "Net", children=blocks), proxy)
+    proxy.setSourceModel(tree)
+    tree.set_survey({}, seen(*(f"{i}/{name}" for i in range(10_000) for name in ("add", "cat"))))
+    proxy.set_text("9999/")
+    assert paths(proxy) == ["", "9999", "9999/add", "9999/cat"]

@@ -6,6 +6,7 @@ import torch
 
 from hookviewer.engine.cancel import Cancelled, CancelToken
 from hookviewer.engine.errors import HookviewerError
+from hookviewer.preprocessing import Preprocessing
 from hookviewer.sources import load
 from hookviewer.sources.script import candidates
 
@@ -242,11 +243,19 @@ def test_a_file_with_null_bytes_is_told_so(script):
 
 
 @pytest.mark.parametrize(
-    ("body", "kind"), [("return 3", "an int"), ("pass", "None"), ("return {}", "a dict")]
+    ("body", "kind"),
+    [("return 3", "an int"), ("pass", "None"), ("return {}", "a dict"), ("return str", "a type")],
 )
 def test_what_is_no_model_is_named(script, body, kind):
     sentence = refused(f"{script(f'def build(): {body}')}:build")
-    assert sentence == f"'build' in net.py made {kind}, not a torch.nn.Module."
+    assert sentence == f"'build' in net.py made {kind}, neither a torch.nn.Module nor a function."
+
+
+def test_a_model_may_be_a_function_and_has_no_weights(script):
+    loaded = load(f"{script('def build(factor): return lambda x: factor * x')}:build?factor=3")
+    assert loaded.model(2) == 6
+    assert loaded.weights == "a function, without weights"
+    assert loaded.preprocessing == Preprocessing()
 
 
 def test_what_cannot_be_called_is_named(script):

@@ -1,7 +1,6 @@
-"""The Node tree for a QTreeView, and the filter that searches it."""
+"""The Node tree for a QTreeView."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, overload
 
@@ -10,11 +9,13 @@ from PySide6.QtCore import (
     QModelIndex,
     QObject,
     QPersistentModelIndex,
-    QSortFilterProxyModel,
     Qt,
+    Signal,
 )
+from PySide6.QtGui import QFont
 
-from hookviewer.engine.node import Node, NodeKind
+from hookviewer.engine.node import Node, NodeKind, OperationRecord
+from hookviewer.gui.models.operation_nodes import operation_node, owner_of
 
 Index = QModelIndex | QPersistentModelIndex
 Shapes = Mapping[str, tuple[tuple[int, ...], ...]]
@@ -37,12 +38,16 @@ _COLUMNS = len(Column)
 class NodeTreeModel(QAbstractItemModel):
     """Read-only view of a Node tree; the root is the only top-level row.
 
+    Below a module's own children stand the operations in it, as far as runs have shown them.
     Indexes carry the node's number, never a pointer, so a stale index is harmless.
     """
 
+    nodes_added = Signal()
+    """There are operations that were not there before; where they stand is announced next."""
+
     def __init__(self, root: Node, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.nodes = tuple(root.walk())
+        self.nodes = list(root.walk())
         self._number = {node.path: number for number, node in enumerate(self.nodes)}
         self._children = [[self._number[c.path] for c in node.children] for node in self.nodes]
         self._row = [0] * len(self.nodes)
@@ -52,20 +57,35 @@ class NodeTreeModel(QAbstractItemModel):
             for row, child in enumerate(children):
                 self._row[child], self.parents[child] = row, number
                 self.depths[child] = self.depths[number] + 1
+        self._own_counts = [len(children) for children in self._children]
         self._shapes: Shapes = {}
+        self._surveyed: list[tuple[str, str]] = []
+        self._sources: dict[str, str] = {}
 
-    def set_shapes(self, shapes: Shapes) -> None:
-        """Fill the column of outputs: ``{path: (shape of call 0, …)}``."""
+    def set_survey(self, shapes: Shapes, operations: Collection[OperationRecord]) -> None:
+        """Fill the column of outputs, and put the operations where they were called.
+
+        Those that an earlier survey has seen and this one has not stand last in their module.
+        Whatever shows the model paints itself anew: to announce the shapes below each of 50,000
+        modules would take seconds.
+
+        Args:
+            shapes: ``{path: (shape of call 0, …)}`` of modules and operations.
+            operations: In the order of first calls.
+        """
         self._shapes = shapes
-        for children in ([0], *filter(None, self._children)):
-            first = self.createIndex(0, Column.OUTPUT, children[0])
-            last = self.createIndex(len(children) - 1, Column.OUTPUT, children[-1])
-            self.dataChanged.emit(first, last)
+        sources = [(record.path, record.source) for record in operations]
+        if sources != self._surveyed:
+            self._surveyed = sources
+            self._sources |= dict(sources)
+            self._place([path for path, _ in sources])
 
     def index_of(self, path: str, column: int = Column.NAME) -> QModelIndex:
-        """Return the index of the node at ``path``, which must exist."""
-        number = self._number[path]
-        return self.createIndex(self._row[number], column, number)
+        """Return the index of the node at ``path``; an invalid one where there is none."""
+        number = self._number.get(path)
+        return (
+            QModelIndex() if number is None else self.createIndex(self._row[number], column, number)
+        )
 
     def rowCount(self, parent: Index = _NOWHERE) -> int:
         """Return how many children a node has."""
@@ -106,10 +126,9 @@ class NodeTreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(node, Column(index.column()))
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{node.path or node.name}\n{node.type_name}"
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == Column.PARAMETERS:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        return None
+            lines = (node.path or node.name, node.type_name, self._sources.get(node.path))
+            return "\n".join(filter(None, lines))
+        return _style(node, index.column(), role)
 
     def headerData(
         self,
@@ -130,77 +149,73 @@ class NodeTreeModel(QAbstractItemModel):
             return node.type_name if node.kind is NodeKind.MODULE else str(node.kind)
         if column is Column.PARAMETERS:
             return f"{node.parameter_count:,}" if node.parameter_count else ""
-        if node.kind is not NodeKind.MODULE:
+        if node.kind not in (NodeKind.MODULE, NodeKind.OPERATION):
             return "" if node.shape is None else _shape_text(node.shape)
         calls = self._shapes.get(node.path, ())
         if not calls:
             return self.tr("not called") if self._shapes and not node.is_container else ""
         times = f" (×{len(calls)})" if len(calls) > 1 else ""
-        return f"{_shape_text(calls[0])}{times}"
+        is_scalar = calls[0] == () and node.kind is NodeKind.OPERATION  # a module may give none
+        shape = self.tr("scalar") if is_scalar else _shape_text(calls[0])
+        return f"{shape}{times}"
+
+    def _place(self, paths: Sequence[str]) -> None:
+        """Let the operations stand below their modules in this order, without moving a module."""
+        rows: dict[int, list[int]] = {}
+        new: list[str] = []
+        for path in paths:
+            number = self._number.get(path, len(self.nodes) + len(new))
+            if number >= len(self.nodes):
+                new.append(path)
+            rows.setdefault(self._number[owner_of(path) or ""], []).append(number)
+        for module, numbers in rows.items():
+            seen, here = self._children[module][self._own_counts[module] :], set(numbers)
+            numbers += [number for number in seen if number not in here]
+        rows = {
+            module: numbers
+            for module, numbers in rows.items()
+            if numbers != self._children[module][self._own_counts[module] :]
+        }
+        if rows:
+            self._rearrange(rows, new)
+
+    def _rearrange(self, rows: Mapping[int, Sequence[int]], new: Sequence[str]) -> None:
+        # Not beginInsertRows, which each of thousands of modules would need.
+        self.layoutAboutToBeChanged.emit()
+        kept = [index for index in self.persistentIndexList() if index.isValid()]
+        for path in new:
+            self._number[path] = len(self.nodes)
+            self.nodes.append(operation_node(path))
+            self._children.append([])
+            self._own_counts.append(0)
+            self._row.append(0)
+            self.parents.append(-1)
+            self.depths.append(0)
+        for module, numbers in rows.items():
+            own = self._own_counts[module]
+            self._children[module][own:] = numbers
+            for row, number in enumerate(numbers, own):
+                self._row[number], self.parents[number] = row, module
+                self.depths[number] = self.depths[module] + 1
+        moved = [self._moved(index) for index in kept]
+        self.changePersistentIndexList(kept, moved)
+        self.nodes_added.emit()
+        self.layoutChanged.emit()
+
+    def _moved(self, index: QModelIndex) -> QModelIndex:
+        number = index.internalId()
+        return self.createIndex(self._row[number], index.column(), number)
+
+
+def _style(node: Node, column: int, role: int) -> Any:
+    if role == Qt.ItemDataRole.FontRole and node.kind is NodeKind.OPERATION:
+        font = QFont()
+        font.setItalic(True)
+        return font
+    if role == Qt.ItemDataRole.TextAlignmentRole and column == Column.PARAMETERS:
+        return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+    return None
 
 
 def _shape_text(shape: tuple[int, ...]) -> str:
     return "×".join(map(str, shape))
-
-
-class NodeFilter(QSortFilterProxyModel):
-    """Shows the nodes whose path or type contains a text, with all that is above them.
-
-    The flat list of nodes is searched once a text; the proxy only looks the result up.
-    """
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._text = ""
-        self._kept: frozenset[int] | None = None
-        self.setDynamicSortFilter(False)  # nothing that changes in the tree changes what is found
-
-    def setSourceModel(self, model: QAbstractItemModel) -> None:
-        """Filter another tree with the same text."""
-        self._kept = self._search(model)
-        super().setSourceModel(model)
-
-    def set_text(self, text: str) -> None:
-        """Show only what contains ``text``, whatever its case; everything when it is empty."""
-        self._text = text.strip().lower()
-        self._kept = self._search(self.sourceModel())
-        self.invalidate()  # not row by row: a view would make another row the current one
-
-    def counts_by_depth(self) -> list[int]:
-        """Return how many nodes are shown on each level, the root's first."""
-        model = self.sourceModel()
-        if not isinstance(model, NodeTreeModel):
-            return []
-        shown = self._kept if self._kept is not None else range(len(model.nodes))
-        counted = Counter(model.depths[number] for number in shown)
-        return [counted[depth] for depth in range(len(counted))]
-
-    def holders_of_tensors(self, depth: int) -> list[QModelIndex]:
-        """Return the nodes down to ``depth`` that hold parameters and buffers, and no modules."""
-        model = self.sourceModel()
-        if not isinstance(model, NodeTreeModel):
-            return []
-        return [
-            self.mapFromSource(model.index_of(node.path))
-            for number, node in enumerate(model.nodes)
-            if model.depths[number] <= depth
-            and node.children
-            and all(child.kind is not NodeKind.MODULE for child in node.children)
-        ]
-
-    def filterAcceptsRow(self, row: int, parent: Index) -> bool:
-        """Look up whether a row was found."""
-        if self._kept is None:
-            return True
-        return self.sourceModel().index(row, 0, parent).internalId() in self._kept
-
-    def _search(self, model: QAbstractItemModel) -> frozenset[int] | None:
-        if not self._text or not isinstance(model, NodeTreeModel):
-            return None
-        kept: set[int] = set()
-        for number, node in enumerate(model.nodes):
-            if self._text in node.path.lower() or self._text in node.type_name.lower():
-                while number >= 0 and number not in kept:
-                    kept.add(number)
-                    number = model.parents[number]
-        return frozenset(kept)

@@ -72,7 +72,7 @@ class MosaicPanel(Panel):
 
     def reader(self, node: Node) -> Callable[[Capture], TileStack]:
         """Return how captures of ``node`` become tiles: parameters and buffers have no batch."""
-        return maps_of if node.kind in (NodeKind.MODULE, NodeKind.INPUT) else filters_of
+        return filters_of if node.kind in (NodeKind.PARAMETER, NodeKind.BUFFER) else maps_of
 
     def show_look(self, look: Look) -> None:
         """Show the selected call's captures of this panel's quantity, or name their absence."""

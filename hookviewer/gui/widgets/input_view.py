@@ -1,10 +1,14 @@
 """What the model is fed, made from the tensor itself."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtGui import QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+_MOST_LINES = 6
 
 
 class Thumbnail(QWidget):
@@ -73,7 +77,18 @@ class InputView(QWidget):
         layout.addWidget(self.caption)
         layout.addLayout(row)
 
-    def show_input(self, pixels: NDArray[np.uint8], caption: str) -> None:
-        """Show another input."""
-        self.thumbnail.show_pixels(pixels)
-        self.caption.setText(caption)
+    def show_input(
+        self, pixels: NDArray[np.uint8] | None, title: str, lines: Sequence[str] = ()
+    ) -> None:
+        """Show another input.
+
+        Args:
+            pixels: (row, column, RGB); None where there is nothing to see.
+            title: Its name.
+            lines: What is fed, as text.
+        """
+        self.thumbnail.setHidden(pixels is None)
+        if pixels is not None:
+            self.thumbnail.show_pixels(pixels)
+        more = ["…"] if len(lines) > _MOST_LINES else []
+        self.caption.setText("\n".join([title, *lines[:_MOST_LINES], *more]))

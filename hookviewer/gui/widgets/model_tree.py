@@ -1,8 +1,9 @@
 """The model's tree with a filter above it."""
 
+from collections.abc import Collection
 from itertools import accumulate
 
-from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -12,8 +13,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from hookviewer.engine.node import Node
-from hookviewer.gui.models.node_tree import PATH_ROLE, Column, NodeFilter, NodeTreeModel, Shapes
+from hookviewer.engine.node import Node, OperationRecord
+from hookviewer.gui.models.node_filter import NodeFilter
+from hookviewer.gui.models.node_tree import PATH_ROLE, Column, NodeTreeModel, Shapes
 
 _SHORT = 25
 """A model with fewer nodes is shown unfolded."""
@@ -23,6 +25,7 @@ _MOST_ROWS = 2000
 """How many rows may be unfolded at once; each takes a twentieth of a millisecond."""
 _MEASURED = 200
 """How many names may decide how wide their column is."""
+_NOWHERE = QModelIndex()
 
 _SAMPLES = {
     Column.TYPE: "InvertedResidu",
@@ -76,13 +79,28 @@ class ModelTree(QWidget):
             header.resizeSection(column, self.fontMetrics().horizontalAdvance(sample) + 10)
         self._unfold()
 
-    def show_shapes(self, shapes: Shapes) -> None:
-        """Fill in what every module returned in the first run."""
-        if self._model is not None:
-            self._model.set_shapes(shapes)
+    def show_survey(self, shapes: Shapes, operations: Collection[OperationRecord]) -> None:
+        """Fill in what a survey has seen; what is in view, selected and unfolded stays so."""
+        if self._model is None:
+            return
+        is_scrolled = self.view.verticalScrollBar().value() > 0
+        top = QPersistentModelIndex(self.view.indexAt(QPoint(0, 0)) if is_scrolled else _NOWHERE)
+        root = self._model.index_of("")
+        was_bare = not self._model.rowCount(root)
+        self._model.set_survey(shapes, operations)
+        self.view.viewport().update()
+        if was_bare:  # a function has nothing but operations
+            self.view.expand(self._filter.mapFromSource(root))
+        if top.isValid() and self.view.indexAt(QPoint(0, 0)) != top:
+            self.view.scrollTo(top, QAbstractItemView.ScrollHint.PositionAtTop)
+        if not self.view.currentIndex().isValid():
+            self.select(self._path)
 
     def select(self, path: str) -> None:
-        """Make ``path`` the current row and bring it into view, unless it is filtered out."""
+        """Make ``path`` the current row and bring it into view, unless it is not shown.
+
+        It may be filtered out, or an operation that no run has shown yet.
+        """
         self._path = path
         if self._model is None:
             return

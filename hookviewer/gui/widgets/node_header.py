@@ -32,14 +32,24 @@ class NodeHeader(QWidget):
         layout.addWidget(self.note, stretch=1)
         self.show_node(None, 0, ())
 
-    def show_node(self, node: Node | None, call: int, shapes: tuple[tuple[int, ...], ...]) -> None:
-        """Show a node; ``shapes`` are those of its output, one per call."""
+    def show_node(
+        self, node: Node | None, call: int, shapes: tuple[tuple[int, ...], ...], source: str = ""
+    ) -> None:
+        """Show a node.
+
+        Args:
+            node: Which one; None shows nothing.
+            call: Which of its calls.
+            shapes: Those of its output, one per call.
+            source: The file and line that an operation was called from.
+        """
         if node is None:
             self.label.clear()
             self.note.clear()
         else:
             self.label.setText(node.path or node.name)
-            self.note.setText(" · ".join(self._notes(node, call, shapes)))
+            notes = self._notes(node, call, shapes)
+            self.note.setText(" · ".join([*notes, source] if source else notes))
         with QSignalBlocker(self.call_chooser):
             self.call_chooser.clear()
             self.call_chooser.addItems(
@@ -49,9 +59,8 @@ class NodeHeader(QWidget):
         self.call_chooser.setVisible(len(shapes) > 1)
 
     def _notes(self, node: Node, call: int, shapes: tuple[tuple[int, ...], ...]) -> list[str]:
-        notes = [
-            node.type_name if node.kind is NodeKind.MODULE else f"{node.kind} ({node.type_name})"
-        ]
+        is_tensor = node.kind not in (NodeKind.MODULE, NodeKind.OPERATION)
+        notes = [f"{node.kind} ({node.type_name})" if is_tensor else node.type_name]
         shape = shapes[call] if call < len(shapes) else node.shape
         if shape:
             notes.append(" × ".join(map(str, shape)))

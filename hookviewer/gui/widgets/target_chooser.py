@@ -66,15 +66,18 @@ class TargetChooser(Chooser):
             self.addItem(self.tr("whole output"), TargetChoice(TargetKind.WHOLE))
             chosen = [self.itemData(row) for row in range(self.count())]
             if self._target not in chosen:
-                self.addItem(self._name(self._target.index), self._target)
+                self.addItem(self._name(self._target), self._target)
                 chosen.append(self._target)
             self.setCurrentIndex(chosen.index(self._target))
             self._edit.setCursorPosition(0)
 
-    def _name(self, index: int) -> str:
-        if index < len(self._class_names):
-            return self._class_names[index]
-        return self.tr("class {index}").format(index=index)
+    def _name(self, target: TargetChoice) -> str:
+        if target.index < len(self._class_names):
+            name = self._class_names[target.index]
+        else:
+            name = self.tr("class {index}").format(index=target.index)
+        is_loss = target.kind is TargetKind.LOSS
+        return self.tr("cross entropy, {name}").format(name=name) if is_loss else name
 
     @Slot(int)
     def _on_activated(self, row: int) -> None:
