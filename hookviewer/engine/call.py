@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hookviewer.engine.gradients import Passage, Values
-from hookviewer.engine.graph import is_since, is_strided, value_of
+from hookviewer.engine.graph import is_since, is_strided, next_sequence_number, value_of
 from hookviewer.engine.sites import Watch
 
 
@@ -20,6 +20,7 @@ class Call:
         watch: What is wanted of it.
         kwargs: Its keywords; no other call has this very dictionary.
         given: The tensors that went in, by leaf, as far as anything is to be known of them.
+        had_graph: Whether a gradient can flow to any of these.
         since: The first sequence number of the graph nodes it makes.
         numbers: The how-manieth call it is, by path; empty for recomputation.
         inputs: Those inputs whose gradients are wanted.
@@ -29,6 +30,7 @@ class Call:
     watch: Watch
     kwargs: Mapping[str, Any]
     given: Mapping[str, Tensor]
+    had_graph: bool
     since: int
     numbers: dict[str, int] = field(default_factory=dict)
     inputs: Values = field(default_factory=dict)
@@ -45,15 +47,17 @@ class Call:
         own = any(returned is tensor for tensor in self.given.values())
         if own and returned.grad_fn is not None and is_since(returned.grad_fn, self.since):
             return returned  # changed in place, it is another value than the one given
-        return returned.view_as(returned) if own and is_strided(returned) else returned
+        if not (own and is_strided(returned)):
+            return returned
+        alias: Tensor = torch.ops.aten.alias(returned)  # view_as would compute other strides
+        return alias
 
     def passage(self, path: str, number: int, returned: Mapping[str, Tensor]) -> Passage:
         """Return the call's part of the graph, now that it is finished."""
-        ends = [*returned.values(), *self.given.values()]  # an input may have changed in place
-        roots = tuple(tensor.grad_fn for tensor in ends if tensor.grad_fn is not None)
         values = {leaf: value_of(tensor) for leaf, tensor in returned.items()}
         outputs = {leaf: value for leaf, value in values.items() if value is not None}
-        return Passage(path, number, self.inputs, outputs, roots, self.since)
+        until = next_sequence_number()
+        return Passage(path, number, self.inputs, outputs, range(self.since, until))
 
 
 def named(args: Iterable[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hookviewer.engine.fit import checked
 from hookviewer.engine.plan import Intervention
+
+_WHO = "The intervention"
 
 
 def changed(intervention: Intervention, given: Tensor | None, _leaf: str, value: Tensor) -> Tensor:
@@ -18,7 +21,7 @@ def changed(intervention: Intervention, given: Tensor | None, _leaf: str, value:
         value: What came out.
     """
     if intervention.forward is not None:
-        value = intervention.forward(value)
+        value = checked(intervention.forward(value), value, _WHO)
     if intervention.rule is not None and given is not None and given.requires_grad:
         value = _Ruled.apply(given, value.detach(), intervention.rule)
     if intervention.backward is not None and value.requires_grad:
@@ -36,7 +39,7 @@ class _ChangedGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        return ctx.change(gradients[0]), None
+        return checked(ctx.change(gradients[0]), gradients[0], _WHO), None
 
 
 class _Ruled(torch.autograd.Function):
@@ -53,4 +56,4 @@ class _Ruled(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         (given,) = ctx.saved_tensors
-        return ctx.rule(gradients[0], given), None, None
+        return checked(ctx.rule(gradients[0], given), given, _WHO), None, None

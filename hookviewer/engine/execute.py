@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from hookviewer.engine.absence import STOPPED
+from hookviewer.engine.buffers import Buffers
 from hookviewer.engine.cancel import CancelToken, Finished
 from hookviewer.engine.errors import HookviewerError, TargetError
 from hookviewer.engine.explain import explain
@@ -19,14 +21,26 @@ from hookviewer.engine.paths import Paths, is_uninitialised, own_tensors
 from hookviewer.engine.plan import LiveTarget, Plan, Quantity, Tap
 from hookviewer.engine.recorder import Recorder
 from hookviewer.engine.run import Run, Timings
+from hookviewer.engine.saved import NothingSaved, is_about_hooks
 from hookviewer.engine.state import preserved
 
 
-def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = None) -> Run:
+def execute(
+    model: Callable[..., Any],
+    plan: Plan,
+    token: CancelToken | None = None,
+    buffers: Buffers | None = None,
+) -> Run:
     """Run ``plan`` on ``model`` and return what its taps saw.
 
     Call it from any one thread; hooks fire in that thread. Whatever happens, the model comes back
     as it was: no hook, no ``.grad``, no mode, no buffer and no random state is changed.
+
+    Args:
+        model: A module or any other callable.
+        plan: What to do.
+        token: By which another thread may stop the run.
+        buffers: Memory of the captures of earlier runs, to be used again.
 
     Raises:
         UnknownPathError: A tap's path names no node of this model.
@@ -38,18 +52,21 @@ def execute(model: Callable[..., Any], plan: Plan, token: CancelToken | None = N
         Cancelled: ``token`` asked the run to stop.
     """
     try:
-        return _executed(runnable(Paths(model)), plan, token)
+        paths, buffers = runnable(Paths(model)), buffers or Buffers()
+        with suppress(NothingSaved):
+            return _executed(paths, Recorder(paths, plan, token, buffers), plan)
+        return _executed(paths, Recorder(paths, plan, token, buffers, keep_all=True), plan)
     except HookviewerError as error:
         error.__context__ = None  # its frames, like those of the error, hold every tensor of a run
         raise error.with_traceback(None) from None
 
 
-def _executed(paths: Paths, plan: Plan, token: CancelToken | None) -> Run:
+def _executed(paths: Paths, recorder: Recorder, plan: Plan) -> Run:
     with (
         torch.inference_mode(mode=False),
         torch.enable_grad(),
         preserved(paths, train=plan.train, seed=plan.seed),
-        Recorder(paths, plan, token) as recorder,
+        recorder,
     ):
         try:
             recorder.take_parameters(_parameters(paths, recorder.sites.taps))
@@ -74,6 +91,8 @@ def _forward(paths: Paths, plan: Plan, recorder: Recorder) -> tuple[Any, float]:
     except HookviewerError:  # an intervention that does not fit
         raise
     except Exception as error:  # whatever the model's code raises, the user reads where
+        if is_about_hooks(error):
+            raise NothingSaved from None
         raise forward_error(error, paths) from None
     finally:
         recorder.drop_open_calls()
@@ -104,6 +123,8 @@ def _differentiate(
     started = time.perf_counter()
     try:
         recorder.differentiate(score.reshape(()))
+    except HookviewerError:  # an intervention that does not fit
+        raise
     except Exception as error:  # autograd's, or that of a custom function's backward
         raise backward_error(error) from None
     return score.item(), time.perf_counter() - started

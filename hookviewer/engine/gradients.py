@@ -17,7 +17,6 @@ from hookviewer.engine.graph import (
     Value,
     changed_memory,
     edge_key,
-    nodes_behind,
     value_of,
     version_of,
 )
@@ -39,16 +38,14 @@ class Passage:
         call: Its call.
         inputs: What went in, as it was before the call.
         outputs: What came out.
-        roots: The nodes at which gradients enter the call.
-        since: The first sequence number of the call.
+        made: The sequence numbers of the graph nodes that the call has made.
     """
 
     path: str
     call: int
     inputs: Values
     outputs: Values
-    roots: tuple[Node, ...]
-    since: int
+    made: range
 
     def place(self, leaf: str) -> Place:
         """Return where the gradient of an input leaf belongs."""
@@ -92,9 +89,13 @@ class Gradients:
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._arriving: dict[Place, Value] = {}
+        self._arriving_in_memory: dict[Place, Value] = {}
+        """Values whose gradients arrive at the memory that they are views of."""
         self._passages: list[Passage] = []
         self._graphless: list[tuple[Place, Tensor, int]] = []
         self._sums: dict[Place, Tensor] = {}
+        self.has_begun = False
+        """Whether the graph has come to anything whose gradient is wanted."""
 
     def values_of(self, tap: Tap, call: int, tensors: Mapping[str, Tensor]) -> Values:
         """Return ``tensors`` as they are now, and name those that will get no gradient."""
@@ -102,6 +103,8 @@ class Gradients:
         for leaf, tensor in tensors.items():
             value = value_of(tensor) if is_differentiable(tensor) else None
             if value is not None:
+                self._collection.expect(tap, tensor)
+                self.has_begun = True
                 values[leaf] = value
             elif is_differentiable(tensor):
                 self._collection.miss(tap, call, leaf, WITHOUT_GRADIENT)
@@ -109,10 +112,18 @@ class Gradients:
                 self._collection.miss(tap, call, leaf, not_differentiable(tensor.dtype))
         return values
 
-    def want_values(self, tap: Tap, call: int, tensors: Mapping[str, Tensor]) -> None:
-        """Want the total derivatives of the values a call handed on."""
+    def want_values(self, tap: Tap, call: int, tensors: Mapping[str, Tensor], since: int) -> None:
+        """Want the total derivatives of the values a call handed on.
+
+        Args:
+            tap: Where they are wanted.
+            call: Which call it was.
+            tensors: The values, by leaf.
+            since: The first sequence number of the call.
+        """
         for leaf, value in self.values_of(tap, call, tensors).items():
-            self._arriving[tap, call, leaf] = value
+            wanted = self._arriving_in_memory if value.was_written(since) else self._arriving
+            wanted[tap, call, leaf] = value
         for leaf, tensor in tensors.items():
             if is_differentiable(tensor) and not tensor.requires_grad:
                 self._graphless.append(((tap, call, leaf), tensor, version_of(tensor)))
@@ -121,6 +132,7 @@ class Gradients:
         """Want the derivative of a parameter."""
         value = value_of(tensor) if is_differentiable(tensor) else None
         if value is not None:
+            self.has_begun = True
             self._arriving[tap, 0, name] = value
         elif is_differentiable(tensor):
             self._collection.miss(tap, 0, name, FROZEN)
@@ -134,7 +146,7 @@ class Gradients:
     def edges(self) -> list[GradientEdge]:
         """Return every place of the graph at which a gradient must be computed, once."""
         self._look_again()
-        values = [*self._arriving.values()]
+        values = [*self._arriving.values(), *self._arriving_in_memory.values()]
         for passage in self._passages:
             values += passage.inputs.values()
         edges = [edge for value in values for edge in (value.edge, value.base)]
@@ -149,12 +161,15 @@ class Gradients:
         Yields:
             A node, and what must be told of the gradients that it hands on.
         """
+        between = list(between)
+        consumers: dict[Key, list[tuple[Node, int]]] = defaultdict(list)
+        for node in between if self._passages else ():
+            for index, key in enumerate(node.next_functions):
+                consumers[key].append((node, index))
         for passage in self._passages:
-            yield from self._ways_into(passage)
+            yield from self._ways_into(passage, consumers)
         views = self._views()
-        if not views:
-            return
-        for node in between:
+        for node in between if views else ():
             memory = changed_memory(node)
             if memory in views:
                 yield node, partial(self._add_passed, views[memory], 0)
@@ -163,6 +178,11 @@ class Gradients:
         """Keep what came; ``arrived`` holds a gradient, or None, for each edge's key."""
         for place, value in self._arriving.items():
             self._add(place, arrived.get(edge_key(value.edge)))
+            self._keep(place)
+        for place, value in self._arriving_in_memory.items():
+            gradient = arrived.get(edge_key(value.base))
+            if gradient is not None:
+                self._add(place, _Share(place, value.layout).of(gradient))
             self._keep(place)
         for passage in self._passages:
             for leaf in passage.inputs:
@@ -177,26 +197,26 @@ class Gradients:
                 self._collection.forget(*place)
         self._graphless.clear()
 
-    def _ways_into(self, passage: Passage) -> Iterator[tuple[Node, Callable[..., None]]]:
+    def _ways_into(
+        self, passage: Passage, consumers: Mapping[Key, list[tuple[Node, int]]]
+    ) -> Iterator[tuple[Node, Callable[..., None]]]:
         """Yield where one call hands gradients to its inputs.
 
         Only nodes of the call are looked at, so that what flows around it is not counted. A tensor
         that was passed in several times has several leaves, and the graph cannot tell them apart:
         each of them gets all that flows to the tensor.
         """
-        direct: dict[Key, list[_Share]] = defaultdict(list)
-        views: dict[Key, list[_Share]] = defaultdict(list)
         for leaf, value in passage.inputs.items():
-            direct[edge_key(value.edge)].append(_Share(passage.place(leaf)))
-            if value.is_view:
-                views[edge_key(value.base)].append(_Share(passage.place(leaf), value.layout))
-        for node in nodes_behind(passage.roots, passage.since):
-            for index, key in enumerate(node.next_functions):
-                if key in direct:
-                    yield node, partial(self._add_passed, direct[key], index)
-            memory = changed_memory(node)
-            if memory in views:
-                yield node, partial(self._add_passed, views[memory], 0)
+            share = _Share(passage.place(leaf))
+            for node, index in consumers[edge_key(value.edge)]:
+                if node._sequence_nr() in passage.made:
+                    yield node, partial(self._add_passed, [share], index)
+            if not value.is_view:
+                continue
+            share = _Share(passage.place(leaf), value.layout)
+            for node, index in consumers[edge_key(value.base)]:
+                if node._sequence_nr() in passage.made and changed_memory(node) is not None:
+                    yield node, partial(self._add_passed, [share], index)
 
     def _views(self) -> dict[Key, list[_Share]]:
         """Return who must be told when one who came later changed a view in place, by memory."""

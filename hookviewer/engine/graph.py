@@ -49,6 +49,11 @@ class Value:
         """Whether it shares the memory of another tensor."""
         return self.base is not self.edge
 
+    def was_written(self, since: int) -> bool:
+        """Whether it is a view through which its memory was changed from number ``since`` on."""
+        node = self.base.node
+        return self.is_view and is_since(node, since) and changed_memory(node) is not None
+
     def shares_memory_with(self, other: "Value") -> bool:
         """Whether both are the same piece of memory, or parts of it, at the same moment."""
         return edge_key(self.base) == edge_key(other.base)

@@ -1,7 +1,7 @@
 """See the operations of a model: the calls of torch functions that its modules make."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,20 +9,23 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.autograd import Function
 from torch.autograd.graph import saved_tensors_hooks
 from torch.overrides import TorchFunctionMode
 
+from hookviewer.engine.attention import attention_weights, is_attention
 from hookviewer.engine.call import named
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.graph import is_strided, version_of
 from hookviewer.engine.leaves import leaves
 from hookviewer.engine.node import OperationRecord
+from hookviewer.engine.plan import Quantity
 from hookviewer.engine.recording import Recording
 from hookviewer.engine.scopes import Scope, Scopes
 from hookviewer.engine.sites import Sites, Watch
 
-Function = Callable[..., Any]
+TorchFunction = Callable[..., Any]
 
 _QUERIES = frozenset(
     {
@@ -30,16 +33,20 @@ _QUERIES = frozenset(
         "__index__", "__contains__", "__repr__", "__format__", "__hash__", "__deepcopy__",
         "__reduce_ex__", "_assert", "backward", "data_ptr", "dim", "element_size", "get_device",
         "is_complex", "is_contiguous", "is_floating_point", "is_same_size", "is_signed", "item",
-        "ndimension", "nelement", "numel", "numpy", "register_hook", "requires_grad_", "retain_grad",
-        "size", "storage", "storage_offset", "stride", "tolist", "type", "untyped_storage",
+        "ndimension", "nelement", "numel", "numpy", "register_hook", "requires_grad_",
+        "retain_grad", "size", "storage", "storage_offset", "stride", "tolist", "untyped_storage",
     }
 )  # fmt: skip
 """Functions that ask or tell something about a tensor and compute none."""
-_HERE = Path(__file__).parent
-_NOT_THE_MODELS = tuple(
-    str(Path(torch.__file__).parent / name)
-    for name in ("overrides.py", "functional.py", "_tensor.py", "_jit_internal.py", "_ops.py")
-) + (str(Path(torch.__file__).parent / "nn" / "functional.py"), str(_HERE))
+_TORCH = Path(torch.__file__).parent
+_BETWEEN = (
+    str(Path(__file__).parent),
+    *(
+        str(_TORCH / name)
+        for name in ("overrides.py", "functional.py", "_tensor.py", "_ops.py", "nn/functional.py")
+    ),
+)
+"""The files that lie between a model's own code and this module when it calls a function."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,9 +91,11 @@ class Operations(TorchFunctionMode):
         )
 
     @property
-    def _is_differentiating(self) -> bool:
-        """Whether backward functions are running; only recomputation has gradients enabled."""
-        return not (self._recording.is_counting or torch.is_grad_enabled())
+    def _is_internal(self) -> bool:
+        """Whether the forward or backward of an autograd function is running."""
+        if torch.is_grad_enabled():
+            return False
+        return not self._recording.is_counting or _is_in_autograd_function(sys._getframe())
 
     @contextmanager
     def looking(self, is_looking: bool = True) -> Iterator[None]:
@@ -99,7 +108,7 @@ class Operations(TorchFunctionMode):
 
     def __torch_function__(
         self,
-        function: Function,
+        function: TorchFunction,
         types: Any,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
@@ -108,7 +117,7 @@ class Operations(TorchFunctionMode):
         kwargs = kwargs or {}
         scope = self._scopes.innermost
         name = name_of(function)
-        if scope.is_opaque or name in _QUERIES or not self._is_looking or self._is_differentiating:
+        if scope.is_opaque or name in _QUERIES or not self._is_looking or self._is_internal:
             return function(*args, **kwargs)
         if self._token is not None:
             self._token.check()
@@ -117,6 +126,9 @@ class Operations(TorchFunctionMode):
             result = self._watched(watch, function, args, kwargs)
         else:
             result = function(*args, **kwargs)
+        if is_attention(function) and self._recording.is_counting:
+            inside = self._sites.modules.get(scope.module) if scope.module is not None else None
+            self._take_attention([watch, inside], function, args, kwargs)
         if self._survey and self._recording.is_counting:
             self._note(scope, name, args, kwargs, result)
         return result
@@ -127,7 +139,7 @@ class Operations(TorchFunctionMode):
         return scope.watches[name]
 
     def _watched(
-        self, watch: Watch, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, watch: Watch, function: TorchFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         with self.looking(False):
             call, args, kwargs = self._recording.begin(watch, args, kwargs)
@@ -149,6 +161,26 @@ class Operations(TorchFunctionMode):
                 return _written_back(written, result, handed_on)
             return None if result is None else handed_on
 
+    def _take_attention(
+        self,
+        watches: Iterable[Watch | None],
+        function: TorchFunction,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Record the weights of an attention, as those of the operation and of its module."""
+        sites = [
+            site
+            for watch in watches
+            if watch is not None
+            for site in watch.sites
+            if Quantity.ATTENTION in site.taps
+        ]
+        weights = attention_weights(function, args, kwargs) if sites else None
+        if weights is not None:
+            with self.looking(False):
+                self._recording.take_attention(sites, weights)
+
     def _note(
         self,
         scope: Scope,
@@ -168,7 +200,7 @@ class Operations(TorchFunctionMode):
             self._seen[path].shapes.append(shape)
 
 
-def name_of(function: Function) -> str:
+def name_of(function: TorchFunction) -> str:
     """Return the name of an operation: ``add``, ``add_`` for ``+=``, ``getitem`` for ``x[…]``."""
     name = getattr(function, "__name__", type(function).__name__)
     if name in _QUERIES:
@@ -229,8 +261,17 @@ def _kept_for_backward(given: list[Tensor]) -> Iterator[None]:
         yield
 
 
+def _is_in_autograd_function(frame: FrameType | None) -> bool:
+    """Whether ``frame`` was called from an autograd function that the running module applies."""
+    while frame is not None and frame.f_code is not nn.Module._call_impl.__code__:
+        if frame.f_code is Function.apply.__func__.__code__:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _source(frame: FrameType | None) -> str:
     """Return the file and line of the model's own code that ``frame`` was called from."""
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_MODELS):
+    while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else ""

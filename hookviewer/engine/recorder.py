@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from hookviewer.engine.backward import FullBackward, needs_full_backward, partial_backward
+from hookviewer.engine.buffers import Buffers
 from hookviewer.engine.call import Call, named, unnamed
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.collection import Collection
@@ -23,21 +24,39 @@ from hookviewer.engine.paths import Paths, is_scripted
 from hookviewer.engine.plan import Inputs, Plan, Tap
 from hookviewer.engine.recording import Recording
 from hookviewer.engine.roots import Roots
+from hookviewer.engine.saved import nothing_saved_until
 from hookviewer.engine.scopes import Scopes
 from hookviewer.engine.sites import Sites, Watch
 
 
 class Recorder:
-    """Hooks a model for the length of a ``with`` block and collects captures."""
+    """Hooks a model for the length of a ``with`` block and collects captures.
 
-    def __init__(self, paths: Paths, plan: Plan, token: CancelToken | None) -> None:
+    Args:
+        paths: The model.
+        plan: What to do.
+        token: By which another thread may stop the run.
+        buffers: Memory for the captures.
+        keep_all: Whether the whole graph keeps what a backward would need, not only the part that
+            gradients are wanted of.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        plan: Plan,
+        token: CancelToken | None,
+        buffers: Buffers,
+        keep_all: bool = False,
+    ) -> None:
+        self._keep_all = keep_all
         self._paths, self._plan, self._token = paths, plan, token
         self._thread = threading.get_ident()
         self._stack = ExitStack()
         self._taken: set[tuple[Tap, str]] = set()
         self._begun: dict[nn.Module, list[Call]] = {}
         self.sites = Sites(paths, plan)
-        self.collection = Collection()
+        self.collection = Collection(buffers, plan.byte_limit)
         self._gradients, self._roots = Gradients(self.collection), Roots()
         self._recording = Recording(self.collection, self._gradients, self._roots)
         if plan.may_stop_early and self.sites.first_calls_are_known:
@@ -117,7 +136,7 @@ class Recorder:
         args, kwargs = inputs.args, dict(inputs.kwargs)
         if watch is not None:
             call, args, kwargs = self._recording.begin(watch, args, kwargs)
-        with self._looking(True):
+        with self._looking(True), self._saving():
             output = model(*args, **kwargs)
         return output if watch is None else self._recording.end(call, output)
 
@@ -186,6 +205,11 @@ class Recorder:
         if self._operations is None:
             return nullcontext()
         return self._operations.looking(is_looking)
+
+    def _saving(self) -> AbstractContextManager[None]:
+        if self._keep_all or not self._plan.needs_backward:
+            return nullcontext()
+        return nothing_saved_until(lambda: self._gradients.has_begun)
 
     def _check(self, *_: object) -> None:
         if self._token is not None:

@@ -1,7 +1,7 @@
 """Record calls, and change what passes, at whatever node: a module, an operation, an input."""
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,7 @@ class Recording:
         self._collection, self._gradients, self._roots = collection, gradients, roots
         self.awaited: set[str] | None = None
         """The paths of those not yet called; the forward is finished once there are none."""
+        self._attentions: Counter[tuple[str, int]] = Counter()
         self.is_counting = True
         self.live: dict[str, list[Any]] = defaultdict(list)
         """What each call of a node handed on, with its graph, where the target needs it."""
@@ -51,7 +52,7 @@ class Recording:
             if watch.wants_grad_input and not _any_has_graph(given):
                 args, kwargs = self._planted(args, kwargs)
                 given = leaves(named(args, kwargs))
-        call = Call(watch, kwargs, given, next_sequence_number())
+        call = Call(watch, kwargs, given, _any_has_graph(given), next_sequence_number())
         if watch.has_rule:
             call.ruled = _kept_for_a_rule(given)
         if self.is_counting:
@@ -74,7 +75,7 @@ class Recording:
             handed_on = map_leaves(handed_on, partial(changed, intervention, call.ruled))
         if watch.wants_gradient:
             handed_on = map_leaves(handed_on, call.told_apart)
-            if not _any_has_graph(call.given):
+            if not call.had_graph:
                 handed_on = self._roots.plant(handed_on)
         if watch.wants_value and self.is_counting:
             self._take_outputs(call, handed_on)
@@ -94,7 +95,7 @@ class Recording:
             value = map_leaves(value, partial(changed, intervention, None))
         if watch.wants_gradient:
             self._roots.plant(value)
-        call = Call(watch, {}, {}, 0)
+        call = Call(watch, {}, {}, False, next_sequence_number())
         for site in watch.sites:
             call.numbers[site.path] = 0
             site.calls = 1
@@ -102,6 +103,17 @@ class Recording:
         if self.awaited is not None:
             self.awaited.difference_update(call.numbers)
         return value
+
+    def take_attention(self, sites: Iterable[Site], weights: Tensor) -> None:
+        """Record the weights of an attention in the newest call of each site.
+
+        What several attentions in one call of a module see are its leaves ``0``, ``1`` and so on.
+        """
+        for site in sites:
+            place = site.path, site.calls - 1
+            leaf = str(self._attentions[place])
+            self._attentions[place] += 1
+            self._collection.keep(site.taps[Quantity.ATTENTION], place[1], leaf, weights)
 
     def drop(self, call: Call) -> None:
         """Name what a call that will not return has not recorded."""
@@ -135,7 +147,8 @@ class Recording:
                 self._keep_all(site.taps[Quantity.OUTPUT], number, returned)
             if Quantity.GRAD_OUTPUT in site.taps:
                 tap = site.taps[Quantity.GRAD_OUTPUT]
-                self._gradients.want_values(tap, number, self._some(tap, number, returned))
+                values = self._some(tap, number, returned)
+                self._gradients.want_values(tap, number, values, call.since)
             if Quantity.GRAD_INPUT in site.taps and call.inputs:
                 self._gradients.want_passage(call.passage(site.path, number, returned))
             if site.is_live:

@@ -4,6 +4,7 @@ import random
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from hookviewer.engine.graph import is_strided
 from hookviewer.engine.paths import Paths, is_scripted, is_uninitialised
 
 _MUTABLE = (list, dict, set, deque)
-_DICTIONARIES = frozenset({dict, OrderedDict})
+_DICTIONARIES = frozenset({dict, OrderedDict, set})
 _SMALL = 1 << 16
 """How many numbers a tensor may have to be compared together with others."""
 _SIMPLE = frozenset({bool, int, float, str, type(None)})
-"""What most attributes are; looking at each of thousands in turn is what takes time here."""
+"""What most attributes are."""
 
 
 @contextmanager
@@ -39,15 +40,15 @@ def preserved(paths: Paths, *, train: bool, seed: int | None) -> Iterator[None]:
             stack.callback(setattr, module, "training", module.training)
         parameters = {id(parameter): parameter for parameter in paths.parameters()}
         gradients = [(p, p.grad) for p in parameters.values()]
-        attributes = [_Attributes(module) for module in paths.by_module]
-        held = {id(tensor): tensor for each in attributes for tensor in each.tensors}
+        attributes = _Attributes(paths.by_module)
+        held = {id(tensor): tensor for tensor in attributes.tensors}
         every = [t for t in (held | parameters).values() if not is_uninitialised(t)]
         stack.callback(_put_back_gradients, gradients)
         stack.callback(
             _Contents([*(t for t in every if id(t) not in parameters), *at_risk]).restore
         )
-        stack.callback(_restore, [_Identity(tensor) for tensor in every])
-        stack.callback(_restore, attributes)
+        stack.callback(_Identities(every).restore)
+        stack.callback(attributes.restore)
         for parameter, gradient in gradients:
             if gradient is not None:
                 parameter.grad = None
@@ -68,43 +69,43 @@ def _put_back_gradients(gradients: Iterable[tuple[Tensor, Tensor | None]]) -> No
             parameter.grad = gradient
 
 
-def _restore(parts: Iterable[Any]) -> None:
-    for part in parts:
-        part.restore()
-
-
 class _Attributes:
-    """What a module held, and what the containers among it held.
+    """What modules held, and what the containers among it held.
+
+    Nearly all of it is simple values and empty dictionaries, those of hooks; these are looked at in
+    bulk, for of a model with hundreds of modules there are thousands.
 
     Attributes:
-        tensors: Every tensor that it held.
+        tensors: Every tensor that they held.
     """
 
-    __slots__ = ("_arrays", "_attributes", "_empty", "_filled", "_present", "_seen", "tensors")
-
-    def __init__(self, module: nn.Module) -> None:
-        self._present = vars(module)
-        self._attributes = dict(self._present)
-        self._empty: list[Any] = []
+    def __init__(self, modules: Iterable[nn.Module]) -> None:
+        self._present = [vars(module) for module in modules]
+        self._before = [attributes.copy() for attributes in self._present]
+        values = [
+            value
+            for attributes in self._before
+            for value in attributes.values()
+            if type(value) not in _SIMPLE
+        ]
+        self._empty = [value for value in values if type(value) in _DICTIONARIES and not value]
         self._filled: list[tuple[Any, Any]] = []
         self._arrays: list[tuple[Any, Any]] = []
         self._seen: set[int] = set()
         self.tensors: list[Tensor] = []
-        for value in self._attributes.values():
-            kind = type(value)
-            if kind in _DICTIONARIES and not value:  # nearly all are, those of hooks
-                self._empty.append(value)
-            elif kind not in _SIMPLE:
+        for value in values:
+            if type(value) not in _DICTIONARIES or value:
                 self._note(value)
 
     def restore(self) -> None:
         """Put everything back; what was not touched is only looked at."""
-        self._present.update(self._attributes)
-        if len(self._present) > len(self._attributes):
-            for name in self._present.keys() - self._attributes.keys():
-                del self._present[name]
-        for container in self._empty:
-            if container:
+        for present, before in zip(self._present, self._before, strict=True):
+            same = present.keys() == before.keys()
+            if not (same and all(map(is_, present.values(), before.values()))):
+                present.clear()
+                present.update(before)
+        if any(self._empty):
+            for container in self._empty:
                 container.clear()
         for container, before in self._filled:
             _refill(container, before)
@@ -112,31 +113,31 @@ class _Attributes:
             array[...] = before
 
     def _note(self, value: Any) -> None:
-        if isinstance(value, _MUTABLE):
-            self._note_parts(value)
-        elif isinstance(value, tuple):
-            for part in value:
-                if type(part) not in _SIMPLE:
-                    self._note(part)
-        elif isinstance(value, Tensor):
+        if isinstance(value, Tensor):
             self.tensors.append(value)
+        elif isinstance(value, tuple):
+            self._note_all(value)
+        elif isinstance(value, _MUTABLE):
+            if id(value) not in self._seen:
+                self._seen.add(id(value))
+                self._filled.append((value, value.copy()))
+                self._note_all(value.values() if isinstance(value, dict) else value)
         elif isinstance(value, np.ndarray):
             self._arrays.append((value, value.copy()))
 
-    def _note_parts(self, container: Any) -> None:
-        if id(container) in self._seen:
-            return
-        self._seen.add(id(container))
-        self._filled.append((container, container.copy()))
-        for part in container.values() if isinstance(container, dict) else container:
-            if type(part) not in _SIMPLE:
-                self._note(part)
+    def _note_all(self, values: Iterable[Any]) -> None:
+        for value in values:
+            if type(value) not in _SIMPLE:
+                self._note(value)
 
 
 def _refill(container: Any, before: Any) -> None:
     """Give ``container`` the items of ``before``, unless it holds these very objects."""
-    if [id(part) for part in _parts(container)] == [id(part) for part in _parts(before)]:
-        return
+    is_dictionary = isinstance(container, dict)
+    if len(container) == len(before) and (not is_dictionary or [*container] == [*before]):
+        parts = (container.values(), before.values()) if is_dictionary else (container, before)
+        if all(map(is_, *parts)):
+            return
     container.clear()
     if isinstance(container, dict | set):
         container.update(before)
@@ -144,28 +145,25 @@ def _refill(container: Any, before: Any) -> None:
         container.extend(before)
 
 
-def _parts(container: Any) -> list[Any]:
-    return [*container, *container.values()] if isinstance(container, dict) else list(container)
+class _Identities:
+    """Which memory tensors had, and how autograd knew them."""
 
-
-class _Identity:
-    """Which memory a tensor had, and how autograd knew it."""
-
-    __slots__ = ("_had_graph", "_memory", "_requires_grad", "_tensor")
-
-    def __init__(self, tensor: Tensor) -> None:
-        self._tensor, self._memory = tensor, tensor.detach() if is_strided(tensor) else None
-        self._requires_grad, self._had_graph = tensor.requires_grad, tensor.grad_fn is not None
+    def __init__(self, tensors: list[Tensor]) -> None:
+        self._tensors = tensors
+        self._memories = [each.detach() if is_strided(each) else None for each in tensors]
+        self._were = [(each.requires_grad, each.grad_fn is not None) for each in tensors]
 
     def restore(self) -> None:
-        """Give the tensor its own memory again, and take away a graph that it was put into."""
-        tensor = self._tensor
-        if not self._had_graph and tensor.grad_fn is not None and not tensor._is_view():
-            tensor.detach_()
-        if self._memory is not None and not tensor.is_set_to(self._memory):
-            tensor.data = self._memory
-        if tensor.requires_grad != self._requires_grad and tensor.is_leaf:
-            tensor.requires_grad_(self._requires_grad)
+        """Give tensors their own memory again, and take away a graph that they were put into."""
+        for tensor, memory, (requires_grad, had_graph) in zip(
+            self._tensors, self._memories, self._were, strict=True
+        ):
+            if not had_graph and tensor.grad_fn is not None and not tensor._is_view():
+                tensor.detach_()
+            if memory is not None and not tensor.is_set_to(memory):
+                tensor.data = memory
+            if tensor.requires_grad != requires_grad and tensor.is_leaf:
+                tensor.requires_grad_(requires_grad)
 
 
 class _Contents:
@@ -179,7 +177,7 @@ class _Contents:
         for tensor in filter(_has_bytes, tensors):
             alone = id(tensor) if tensor.numel() > _SMALL else None
             pieces[tensor.dtype, tensor.device, alone].append(tensor.detach())
-        self._kept = [(memories, _joined(memories).clone()) for memories in pieces.values()]
+        self._kept = [(memories, _copied(memories)) for memories in pieces.values()]
 
     def restore(self) -> None:
         """Copy the old bytes back where there are others now."""
@@ -202,6 +200,11 @@ def _has_bytes(tensor: Tensor) -> bool:
 def _joined(memories: list[Tensor]) -> Tensor:
     flat = [memory.reshape(-1) for memory in memories]
     return torch.cat(flat) if len(flat) > 1 else flat[0]
+
+
+def _copied(memories: list[Tensor]) -> Tensor:
+    joined = _joined(memories)
+    return joined if len(memories) > 1 else joined.clone()
 
 
 def _copy_back(memory: Tensor, before: Tensor) -> None:

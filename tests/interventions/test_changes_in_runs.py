@@ -3,7 +3,7 @@ import torch
 
 from hookviewer.engine.errors import HookviewerError
 from hookviewer.engine.execute import execute
-from hookviewer.engine.plan import Inputs, Plan, Quantity, Tap
+from hookviewer.engine.plan import Inputs, Intervention, Plan, Quantity, Tap
 from hookviewer.interventions import (
     clip_gradient,
     expression,
@@ -65,6 +65,11 @@ def test_a_gradient_is_clipped_or_stopped_on_its_way(chain, ones):
         (expression(backward="g[0]"), r"The expression 'g\[0\]' gives 2 of float64 where 1 × 2"),
         (function(forward=len), "The function 'len' gives no tensor but int"),
         (function(backward=len), "The function 'len' gives no tensor but int"),
+        (Intervention(forward=torch.Tensor.float), "gives 1 × 2 of float32 where 1 × 2 of float64"),
+        (
+            Intervention(backward=torch.Tensor.sum),
+            "gives a single number of float64 where 1 × 2 of",
+        ),
     ],
 )
 def test_what_does_not_fit_is_said_in_forward_and_backward(
@@ -74,6 +79,12 @@ def test_what_does_not_fit_is_said_in_forward_and_backward(
     with pytest.raises(HookviewerError, match=sentence):
         run_with(chain, ones, intervention)
     assert digest(chain) == before
+
+
+def test_a_rule_that_gives_another_shape_is_said(chain, ones):
+    broken = Intervention(rule=lambda gradient, given: gradient[:, :1])
+    with pytest.raises(HookviewerError, match="gives 1 × 1 of float64 where 1 × 2 of float64"):
+        run_with(chain, ones, broken, at="1")
 
 
 def test_an_operation_can_be_changed(twice, ones):
