@@ -149,7 +149,7 @@ def _complex_together(recipe: Mapping[str, Any], get: Get) -> Tensor:
 
 
 def _other_apart(tensor: Tensor, put: Put) -> Mapping[str, Any]:
-    flat = tensor.contiguous().reshape(-1).view(torch.uint8)
+    flat = tensor.reshape(-1).view(torch.uint8)
     return {"bytes": put(flat, "bytes"), "dtype": _name(tensor.dtype), "shape": list(tensor.shape)}
 
 
@@ -194,7 +194,7 @@ KINDS: Mapping[str, TensorKind] = {
         lambda tensor: tensor.dtype in _QUANTIZED, _quantized_apart, _quantized_together
     ),
     "complex": TensorKind(
-        lambda tensor: tensor.layout is torch.strided and tensor.dtype in _COMPLEX,
+        lambda tensor: tensor.dtype in _COMPLEX,
         _complex_apart,
         _complex_together,
     ),

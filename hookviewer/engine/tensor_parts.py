@@ -27,7 +27,7 @@ class TensorParts:
             HookviewerError: It is of a kind that cannot be taken apart.
         """
         if id(tensor) not in self._known:
-            recipe = self._add_new(tensor.detach(), name)
+            recipe = self._add_new(tensor, name)
             self._known[id(tensor)] = tensor, recipe  # held, so that its id stays its own
         return self._known[id(tensor)][1]
 
@@ -38,14 +38,13 @@ class TensorParts:
             return self._keep(tensor, name)
         for kind_name, kind in KINDS.items():
             if kind.fits(tensor):
-                parts = kind.apart(tensor, lambda part, end: self.add(part, f"{name}.{end}"))
+                parts = kind.apart(tensor, lambda part, end: self._add_new(part, f"{name}.{end}"))
                 return {"kind": kind_name, **parts}
         raise _no_kind_for(tensor, name)
 
     def _keep(self, tensor: Tensor, wanted: str) -> str:
-        own = tensor.as_subclass(Tensor).cpu().resolve_neg().contiguous()
-        memory = own.untyped_storage()
-        if memory.nbytes() != own.nbytes or memory.data_ptr() in self._memories:
+        own = tensor.cpu().resolve_neg().contiguous()
+        if own.untyped_storage().data_ptr() in self._memories:
             own = own.clone()
         self._memories.add(own.untyped_storage().data_ptr())
         name, number = wanted, 1

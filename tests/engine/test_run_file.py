@@ -327,9 +327,19 @@ def test_a_tensor_that_the_file_lacks_is_told(path):
         open_run(path)
 
 
-def test_sparse_indices_from_a_file_are_checked(path):
-    Run(frozenset(), output=torch.eye(2).to_sparse()).save(path)
-    changed(path, lambda run: run["output"]["tensor"].update(shape=[1, 1]))
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize(
+    ("layout", "lie"),
+    [
+        (torch.sparse_coo, {"shape": [1, 1]}),
+        (torch.sparse_coo, {"indices": "output.values"}),
+        (torch.sparse_csr, {"shape": [2, 1]}),
+        (torch.sparse_csr, {"plain_indices": "output.compressed_indices"}),
+    ],
+)
+def test_sparse_tensors_from_a_file_are_checked(path, layout, lie):
+    Run(frozenset(), output=torch.eye(2).to_sparse(layout=layout)).save(path)
+    changed(path, lambda run: run["output"]["tensor"].update(lie))
     with pytest.raises(HookviewerError, match="is damaged"):
         open_run(path)
 

@@ -40,12 +40,16 @@ def test_an_output_keeps_its_nesting(returned):
     output = returned(((one, [two, None]), {"a": (3, 0.5, True, "text"), 1: [], (1, "x"): ()}))
     assert output == ((one, [two, None]), {"a": (3, 0.5, True, "text"), 1: [], (1, "x"): ()})
     assert isinstance(output[1]["a"][2], bool)
+    assert returned([False])[0] is False
 
 
 def test_named_tuples_and_dataclasses_come_back_as_dictionaries(returned):
     one = torch.tensor([1.0])
     assert returned(Pair(one, 2)) == {"first": one, "second": 2}
     assert returned([Boxes(one, 2)]) == [{"corners": one, "count": 2}]
+    unfinished = Boxes(one, 2)
+    del unfinished.count
+    assert returned(unfinished) == {"corners": one}
     assert type(returned(OrderedDict(b=one, a=one))) is dict
     assert list(returned(OrderedDict(b=one, a=one))) == ["b", "a"]
 
@@ -62,6 +66,8 @@ def test_named_tuples_and_dataclasses_come_back_as_dictionaries(returned):
         (1 - 2j, 1 - 2j),
         (math.inf, math.inf),
         (torch.Size([1, 2]), (1, 2)),
+        (OrderedDict, str(OrderedDict)),
+        (Boxes, str(Boxes)),
     ],
 )
 def test_what_json_cannot_hold_comes_back_as_its_text(returned, value, back):

@@ -32,6 +32,7 @@ def plain_tensors():
     yield from (torch.tensor(3.5), torch.empty(0, 3), torch.empty(3, 0).t(), torch.tensor(True))
     for dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
         yield torch.tensor([[0, 1, 1]], dtype=dtype)
+    yield torch._neg_view(torch.tensor([1.0, -2.0]))
     yield torch.tensor([0, 65535], dtype=torch.uint16)
     yield torch.tensor([0, 2**64 - 1], dtype=torch.uint64)
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -169,6 +170,14 @@ def test_a_tensor_that_computes_by_itself_cannot_be_saved(tmp_path):
     with pytest.raises(HookviewerError, match=r"no file can hold 'output/a' \(Own, float32, stri"):
         Run(frozenset(), output={"a": Own()}).save(tmp_path / "run")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore:.*quantiz")
+def test_a_tensor_quantized_to_four_bits_cannot_be_saved(tmp_path):
+    scales, zero_points = torch.tensor([0.1, 0.2]), torch.tensor([0.0, 1.0])
+    output = torch.quantize_per_channel(torch.ones(2, 4), scales, zero_points, 0, torch.quint4x2)
+    with pytest.raises(HookviewerError, match=r"'output' \(Tensor, quint4x2, strided\)"):
+        Run(frozenset(), output=output).save(tmp_path / "run")
 
 
 def test_a_tensor_of_unknown_layout_cannot_be_saved(tmp_path):
