@@ -1,6 +1,7 @@
 """Every error is a sentence that a user can act on, and loses nothing."""
 
 import copy
+import sys
 
 import pytest
 import torch
@@ -216,3 +217,57 @@ def test_a_lazy_model_can_be_copied_with_the_users_hooks(record):
     net[0].register_forward_hook(lambda module, args, output: output + 100)
     assert record(net, torch.ones(1, 3), "0")["0"].output.min() > 50
     assert copy.deepcopy(net)[0].has_uninitialized_params()
+
+
+@pytest.mark.parametrize(
+    ("shape", "sentence"),
+    [
+        ((1, 3, 4, 4), r"in '0' \(Conv2d\), which was given 1 × 3 × 4 × 4: it wants 1 channel\. "),
+        ((1, 1, 7, 7), r"'2\.1' \(Linear\), .* 1 × 50: it wants 8 features in the last axis\. "),
+    ],
+)
+def test_a_wrong_shape_says_what_the_module_wants(record, classifier, shape, sentence):
+    with pytest.raises(ForwardError, match=sentence):
+        record(classifier, torch.ones(shape), "0")
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.uint8, torch.half])
+def test_a_wrong_dtype_says_which_the_model_has_and_which_came(record, classifier, dtype):
+    name = str(dtype).removeprefix("torch.")
+    with pytest.raises(ForwardError, match=f"it has float32 parameters and was given {name}; "):
+        record(classifier, torch.ones(1, 1, 4, 4, dtype=dtype), "0")
+
+
+def test_a_tensor_on_another_device_is_named_with_it(record, around):
+    net = around(nn.Linear(2, 2), lambda body, x: body(torch.ones(1, 2, device="meta")))
+    with pytest.raises(ForwardError, match="is on cpu and was given a tensor on meta"):
+        record(net, torch.ones(1), [])
+
+
+@pytest.mark.filterwarnings("ignore:.*nested tensors is in prototype")
+def test_a_nested_tensor_that_does_not_fit_is_named(record, around):
+    net = around(nn.Conv1d(1, 1, 1), lambda body, x: body(torch.nested.nested_tensor([x, x])))
+    with pytest.raises(ForwardError, match="which was given a nested tensor"):
+        record(net, torch.ones(1), [])
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("end", [sys.exit, interrupt])
+@pytest.mark.parametrize("where", ["forward", "backward"])
+def test_what_ends_the_program_leaves_nothing_behind(record, digest, around, scale, end, where):
+    def call(body, x):
+        y = torch.neg(body(x))
+        if where == "forward":
+            end()
+        y.register_hook(lambda gradient: end())
+        return y
+
+    net = around(scale(2.0), call)
+    before = digest(net)
+    with pytest.raises((SystemExit, KeyboardInterrupt)):
+        record(net, torch.ones(1), ["body", "/neg"])
+    assert digest(net) == before
+    assert torch.overrides._get_current_function_mode_stack() == []
