@@ -6,6 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 
 from hookviewer.cli.parser import parse
+from hookviewer.cli.record import record
+from hookviewer.cli.tree import tree
 from hookviewer.engine.errors import HookviewerError
 
 
@@ -15,10 +17,15 @@ def main(arguments: list[str] | None = None) -> int:
     # Before torch is loaded: on a busy machine its threads would spin while they wait.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        return _open(options)
+        code = {"open": _open, "record": record, "tree": tree}[options.command](options)
+        sys.stdout.flush()
     except HookviewerError as error:
         sys.stderr.write(f"hookviewer: {error}\n")
         return 1
+    except BrokenPipeError:  # "hookviewer tree | head": nobody reads the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
 
 
 def _open(options: Namespace) -> int:

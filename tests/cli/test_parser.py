@@ -53,6 +53,14 @@ def test_every_option_is_understood():
     assert (options.screenshot, options.size) == (Path("a.png"), (800, 600))
 
 
+def test_a_command_may_stand_behind_options():
+    options = parse(["--at", "a", "record", "-o", "b", "net.py:build", "--at", "c/*"])
+    assert (options.command, options.model, options.input) == ("record", "net.py:build", "demo")
+    assert (options.at, options.output) == (["a", "c/*"], Path("b"))
+    assert parse(["tree"]).command == "tree"
+    assert parse(["./tree"]).command == "open"
+
+
 @pytest.mark.parametrize("text", ["800x600", "800×600"])
 def test_a_size_is_width_x_height(text):
     assert parse(["--size", text]).size == (800, 600)
@@ -71,6 +79,16 @@ def test_what_is_no_size_is_answered_with_an_example(capsys, text):
         (["--screenshot"], "--screenshot"),
         (["one", "two"], "one model at a time, please; there are 2: one two"),
         (["open", "one", "two"], "there are 2: one two"),
+        (["--at", "a", "--at", "b"], "the window shows one node at a time"),
+        (["tree", "--at", "a"], "--at does not go with 'tree'"),
+        (["--json"], "--json does not go with 'open'"),
+        (["record", "--size", "800x600", "-o", "a"], "--size does not go with 'record'"),
+        (["record", "--at", "a"], "'record' needs --at GLOB, what to record, and -o FILE"),
+        (["record", "-o", "a"], "'record' needs --at GLOB, what to record, and -o FILE"),
+        (["record", "--quantity", "outputs"], "invalid choice: 'outputs'"),
+        (["record", "--target", "285"], "'285' is no target; there are class:285"),
+        (["record", "--target", "class:-1"], "'class:-1' is no target"),
+        (["record", "--target", "top:1"], "'top:1' is no target"),
     ],
 )
 def test_wrong_usage_is_named(capsys, arguments, said):
