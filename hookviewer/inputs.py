@@ -149,7 +149,7 @@ def _picture_of(tensor: "Tensor") -> "NDArray[np.uint8]":
     """
     import numpy as np
 
-    sample = tensor[0].numpy()
+    sample = (tensor if tensor.ndim < 2 else tensor[0]).numpy()  # one axis is no batch
     while sample.ndim > 3:
         sample = sample[:, 0]
     sample = sample.reshape((1,) * (3 - sample.ndim) + sample.shape)

@@ -142,3 +142,83 @@ def test_other_noise_is_shown_in_grey(sizes, shown):
 
 def test_a_single_number_of_noise_is_black():
     assert read_input("noise:1", PLAIN).picture.tolist() == [[[0, 0, 0]]]
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Read what a function in a script returns; the script knows torch and ``Inputs``."""
+
+    def made(returned, query=""):
+        file = tmp_path / "given.py"
+        head = "import torch\nfrom hookviewer.engine.plan import Inputs\n"
+        file.write_text(f"{head}def build(size=2):\n    return {returned}\n")
+        return read_input(f"{file}:build{query}", PLAIN)
+
+    return made
+
+
+def test_a_function_in_a_script_may_return_one_tensor(made):
+    loaded = made("torch.ones(size)", "?size=3")
+    assert tensor_of(loaded).tolist() == [1, 1, 1]
+    assert loaded.title == "given.py:build?size=3"
+    assert loaded.lines == ("input:0 = 1, 1, 1  (float32)",)
+    assert loaded.picture is None
+
+
+def test_a_tuple_is_the_positional_arguments_as_they_are(made):
+    loaded = made("torch.ones(1, 9, dtype=torch.int64), 'text', [torch.zeros(())]")
+    first, text, (last,) = loaded.inputs.args
+    assert (first.shape, first.dtype, text, last.item()) == ((1, 9), torch.int64, "text", 0)
+    assert loaded.lines == ("input:0  1×9  int64", "input:2/0 = 0  (float32)")
+
+
+def test_inputs_may_have_keywords(made):
+    loaded = made("Inputs(torch.ones(1), mask=torch.tensor([True, False]))")
+    assert list(loaded.inputs.kwargs) == ["mask"]
+    assert loaded.lines == ("input:0 = 1  (float32)", "input:mask = 1, 0  (bool)")
+
+
+def test_of_several_tensors_the_first_that_is_a_picture_is_shown(made):
+    loaded = made("torch.ones(1, 4), torch.tensor([[[[0., 1.], [2., 4.]]]], dtype=torch.float16)")
+    assert loaded.picture[:, :, 0].tolist() == [[0, 64], [128, 255]]
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        "torch.full((1, 3, 2, 2), torch.nan)",
+        "torch.ones(1, 3, 2, 2, dtype=torch.int64)",
+        "torch.ones(1, 3, 2, 2, device='meta')",
+        "torch.ones(1, 3, 0, 2)",
+        "torch.ones(1, 3, 2, 2).to_sparse()",
+    ],
+)
+def test_what_no_picture_can_show_is_only_described(made, tensor):
+    loaded = made(tensor)
+    assert loaded.picture is None
+    assert len(loaded.lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("returned", "kind"), [("[1]", "a list"), ("None", "None"), ("{'x': 1}", "a dict")]
+)
+def test_what_is_no_input_is_named(made, returned, kind):
+    with pytest.raises(HookviewerError, match=f"'given.py:build' made {kind}; an input is"):
+        made(returned)
+
+
+def test_an_error_in_a_script_of_an_input_is_named_with_its_line(made):
+    with pytest.raises(HookviewerError, match=r"in given\.py, line 4: ZeroDivisionError"):
+        made("1 / 0")
+
+
+def test_a_script_without_a_function_for_the_input_is_asked_for_one(tmp_path):
+    file = tmp_path / "given.py"
+    file.write_text("def build(): ...\n")
+    with pytest.raises(HookviewerError, match=r"makes the input, 'given\.py:build'"):
+        read_input(str(file), PLAIN)
+
+
+def test_numbers_in_a_row_are_all_shown():
+    numbers = tensor_of(read_input("noise:5", PLAIN))
+    assert read_input("noise:5", PLAIN).picture[0, :, 0].tolist() == rows(numbers).tolist()

@@ -15,7 +15,7 @@ class Spy(QObject):
         super().__init__()
         self._seen = seen
 
-    def eventFilter(self, _watched, event):
+    def eventFilter(self, _watched, event):  # noqa: N802  Qt's name
         self._seen.append(event.type())
         return False
 

@@ -6,6 +6,7 @@ import torch
 from PySide6.QtCore import Qt
 
 from hookviewer.engine.plan import Tap
+from hookviewer.gui.target_choice import TargetChoice, TargetKind
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 
@@ -212,3 +213,38 @@ def test_what_an_operation_does_not_have_is_said(window, open_net, click_node, f
     click_node("/tanh")
     assert filters.view.message == "no tensors\n\nThis node has no parameters."
     assert Tap("/tanh", filters.quantity) in window.workspace.run.taps
+
+
+def test_on_another_device_the_operation_and_the_target_stay(window, open_net, click_node, settles):
+    open_net(BLOCK)
+    click_node("first/add_")
+    whole = TargetChoice(TargetKind.WHOLE)
+    with settles():
+        window.workspace.set_target(whole)
+    with settles():
+        window.conductor.set_device("meta")  # where nothing can be run
+    assert window.workspace.opened.device == "meta"
+    assert (window.workspace.path, window.workspace.target) == ("first/add_", whole)
+
+
+def test_a_function_is_not_put_on_a_device(qtbot, window, open_net, settles):
+    open_net(FUNCTION, given="noise:1x1x2x2")
+    with settles():
+        window.conductor.set_device("meta")
+    assert window.workspace.opened.device == "cpu"
+    qtbot.waitUntil(lambda: window.workspace.run is not None)
+
+
+def test_a_forward_that_fails_shows_the_operations_until_then_without_shapes(
+    window, open_net, rows
+):
+    open_net(BLOCK.replace("self.first(x)))", "self.first(x)), 3)"))
+    assert window.area.message_bar.isVisible()
+    assert rows("first/add_") == ["add_", "operation", "", ""]
+
+
+def test_a_single_number_is_called_a_scalar(window, open_net, click_node, maps):
+    open_net(FUNCTION, given="noise:1x1x2x2")
+    click_node("/sum")
+    assert " · scalar · " in window.area.header.note.text()
+    assert maps.caption.text().startswith("scalar · float32")

@@ -223,7 +223,7 @@ class MosaicPanel(Panel):
 
     def _caption_of(self, picture: Picture) -> str:
         stack, capture = picture.stack, picture.request.capture
-        shape = " × ".join(map(str, capture.tensor.shape))
+        shape = " × ".join(map(str, capture.tensor.shape)) or self.tr("scalar")
         dtype = str(capture.tensor.dtype).removeprefix("torch.")
         if stack.count == 1:
             tiles = self.tr("1 tile")

@@ -64,6 +64,8 @@ class NodeHeader(QWidget):
         shape = shapes[call] if call < len(shapes) else node.shape
         if shape:
             notes.append(" × ".join(map(str, shape)))
+        elif shape is not None and node.kind is not NodeKind.MODULE:  # a module may give none
+            notes.append(self.tr("scalar"))
         if node.parameter_count:
             notes.append(self.tr("{count} parameters").format(count=f"{node.parameter_count:,}"))
         return notes
