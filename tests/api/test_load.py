@@ -29,7 +29,8 @@ def script(tmp_path):
         "def function(): return torch.cat\n"
         "def one(): return torch.zeros(2)\n"
         "def two(): return torch.zeros(2), torch.ones(2)\n"
-        "def parts(): return ([torch.zeros(2), torch.ones(2)],)\n"
+        "def parts(): return ((torch.zeros(2), torch.ones(2)),)\n"
+        "def named(): return __import__('hookviewer').Inputs(torch.zeros(2), out=None)\n"
     )
     return f"{file}:make"
 
@@ -72,7 +73,8 @@ def test_an_input_is_a_tensor_or_what_a_model_is_called_with(script):
     assert hv.read_input(f"{file}:one", cat).shape == (2,)
     two = hv.read_input(f"{file}:two", cat)
     assert [argument.tolist() for argument in two.args] == [[0, 0], [1, 1]]
-    parts = hv.read_input(f"{file}:parts", cat)
+    assert hv.read_input(f"{file}:named", cat).kwargs == {"out": None}
+    parts = hv.read_input(f"{file}:parts", cat)  # a tuple that is one argument
     assert hv.record(cat, parts, []).output.tolist() == [0, 0, 1, 1]
 
 

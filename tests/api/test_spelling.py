@@ -38,13 +38,18 @@ def test_a_branch_that_was_not_taken_is_an_absence(path):
     assert run[path].absence("output") == "not called"
 
 
-def test_an_operation_is_not_compared_with_those_of_other_modules(chain, ones):
-    model = torch.nn.Sequential(chain, torch.nn.Identity())
+def test_an_operation_is_not_compared_with_those_of_other_modules(chain, residual, ones):
+    model = torch.nn.Sequential(chain, residual)  # which calls add_
     assert hv.record(model, ones, "0/ad")["0/ad"].absence("output") == "not called"
 
 
-def test_a_gradient_that_nobody_asked_the_model_for_is_no_misspelling():
-    run = hv.record(branching, ONES, "/add", quantities="grad_output")
+def test_what_was_called_is_not_misspelt_because_nothing_was_recorded():
+    def both(x):
+        x = x + 1
+        x += 1
+        return x
+
+    run = hv.record(both, ONES, "/add", quantities="grad_output")
     assert run["/add"].absence("grad_output") == "forward only"
 
 
@@ -69,12 +74,14 @@ def test_inputs_are_named_by_number_or_keyword():
     assert run["input:y"].output.tolist() == [1, 1]
 
 
-def test_the_model_is_run_once_where_nothing_is_misspelt():
+def test_each_record_runs_the_model_once_where_nothing_is_misspelt():
     calls = []
 
     def counting(x):
         calls.append(1)
         return x + 1
 
+    changed = {"/add": hv.interventions.zero()}
     hv.record(counting, ONES, ["/add", "*/sub", "input:0"])
-    assert len(calls) == 1
+    hv.record(counting, ONES, "input:0", interventions=changed)
+    assert len(calls) == 2
