@@ -5,6 +5,8 @@ import gc
 import pytest
 import torch
 
+from .subjects import MOST_PARAMETERS, PARAMETERS
+
 _ROWS = pytest.StashKey()
 
 
@@ -39,6 +41,9 @@ def pytest_terminal_summary(terminalreporter, config):
         total = {name: total[name] + number for name, number in numbers.items()}
         terminalreporter.write_line(_line(row.name, numbers))
     terminalreporter.write_line(_line(f"{len(rows)} models", total))
+    for name, count in PARAMETERS.items():
+        if count > MOST_PARAMETERS:
+            terminalreporter.write_line(f"left out: {name}, {count // 10**6} million parameters")
 
 
 def _numbers(row, counts):

@@ -10,6 +10,7 @@ from torchvision.models import (
     detection,
     get_model,
     get_model_builder,
+    get_model_weights,
     list_models,
     maxvit,
     segmentation,
@@ -17,13 +18,13 @@ from torchvision.models import (
 from torchvision.models.video import mvit
 
 MOST_PARAMETERS = 400_000_000
-TOO_LARGE = {
-    "regnet_y_128gf": "645 million parameters",
-    "vit_h_14": "632 million parameters",
-}
-"""What is left out, and why: two copies and their gradients want too much memory and time."""
+"""Above this two copies of a model want too much memory and time."""
 
-NAMES = [name for name in list_models() if name not in TOO_LARGE]
+PARAMETERS = {
+    name: max(weights.meta["num_params"] for weights in get_model_weights(name))
+    for name in list_models()
+}
+NAMES = [name for name, count in PARAMETERS.items() if count <= MOST_PARAMETERS]
 
 _OF_DETECTION = frozenset(list_models(detection))
 _OF_SEGMENTATION = frozenset(list_models(segmentation))
