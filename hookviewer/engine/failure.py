@@ -72,7 +72,7 @@ def _explained(
             "there is not enough memory. Feed a smaller input or fewer samples, tap fewer nodes, "
             f"or record without gradients. ({said})"
         )
-    wish = wanted(module, given, said) if module is not None and given else None
+    wish = wanted(module, given or {}, said) if module is not None else None
     return f"{wish}. ({said})" if wish is not None else said
 
 

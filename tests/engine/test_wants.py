@@ -74,6 +74,8 @@ def test_a_module_says_what_it_wants(module, given, expected):
     [
         (lambda: nn.Conv2d(3, 2, 3, padding="same"), PICTURE[..., :1]),
         (lambda: nn.ConvTranspose2d(3, 2, 5), PICTURE),
+        (lambda: nn.Conv2d(3, 2, 1), PICTURE[0]),
+        (lambda: nn.GroupNorm(1, 3), X[0]),
         (lambda: nn.Linear(3, 2), SEQUENCE),
         (lambda: nn.LayerNorm((2, 3)), SEQUENCE),
         (lambda: nn.BatchNorm1d(3), X),
@@ -101,6 +103,12 @@ def test_masks_and_lengths_need_not_have_the_parameters_dtype():
     assert wanted(nn.LSTM(3, 2), given, "wrong dtype") is None
     given["state"] = torch.ones(1, 2, 2, dtype=torch.float64)
     assert wanted(nn.LSTM(3, 2), given, "wrong dtype") == f"{DOUBLE}model to float64"
+
+
+def test_whole_numbers_of_a_module_are_no_wish_for_whole_numbers():
+    module = nn.Module()
+    module.register_buffer("steps", INDICES)
+    assert wanted(module, {"0": X}, "wrong dtype") is None
 
 
 def test_a_tensor_from_elsewhere_is_told_by_its_device():
