@@ -86,6 +86,17 @@ def test_nothing_is_called_after_the_last_node(stop_after, net, called, digest, 
     assert digest(net) == before
 
 
+@pytest.mark.parametrize(
+    ("at", "quantity"), [("input:0", "output"), ("1.0.weight", "output"), ("1.0", "parameter")]
+)
+def test_what_is_known_before_the_first_call_needs_none(stop_after, net, called, at, quantity):
+    net[1] = nn.Sequential(nn.Linear(3, 3))
+    run = stop_after(net, [at], quantities=[quantity])
+    assert called == []
+    assert run.output is None
+    assert len(run.captures) == (2 if quantity == "parameter" else 1)
+
+
 def test_what_was_recorded_before_the_stop_is_right(stop_after, net):
     run = stop_after(net, ["0", "1/relu", "input:0"], quantities=("input", "output"))
     assert run["0"].output.tolist() == [2, 0, 6]

@@ -169,6 +169,16 @@ def test_a_target_at_an_unknown_node_is_refused_before_the_run(record):
     assert called == []
 
 
-def test_a_target_at_a_node_that_is_not_called_is_an_error_of_the_target(record):
-    with pytest.raises(TargetError):
+def test_a_target_at_a_node_that_is_not_called_says_so(record):
+    with pytest.raises(TargetError, match=r"'/add', which was not called in this run\."):
         record(lambda x: x * 2, X, ["/mul"], target=squares("/add"))
+
+
+@pytest.mark.parametrize("path", ["0.weight", "?", "*/relu"])
+def test_a_target_is_about_modules_operations_and_inputs_only(record, path):
+    called = []
+    net = nn.Sequential(nn.Linear(3, 3))
+    net.register_forward_hook(lambda *_: called.append(1))
+    with pytest.raises(TargetError, match="A target can be about a module"):
+        record(net, X, ["0"], target=squares(path))
+    assert called == []

@@ -170,7 +170,7 @@ def test_what_is_computed_without_gradients_says_so(record):
     assert near(run["/mul"].calls[0].grad_outputs["0"], WEIGHTS * ((2 * X).sin() + 1))
 
 
-@pytest.mark.parametrize("is_reentrant", [False])
+@pytest.mark.parametrize("is_reentrant", [True, False])
 def test_operations_of_a_checkpoint_are_recorded_once(record, is_reentrant):
     def segment(y):
         z = y.sin()
@@ -206,3 +206,41 @@ def test_a_tensor_that_is_copied_into_another_hands_its_gradient_back(record):
     assert near(run["/copy_"].calls[0].grad_inputs["1"], of_copy)
     assert near(run["/mul"].grad_output, of_copy)
     assert near(run["/getitem"].grad_output, of_copy[:, 1:])
+
+
+def relu_of_a_view(x):
+    y = x * 2
+    y.view(3, 2).relu_()
+    return y.sin()
+
+
+def add_to_a_view(x):
+    y = x * 2
+    y[:, 1:].add_(1)
+    return y.sin()
+
+
+@pytest.mark.parametrize("others", [[], ["/mul", "input:0"]])
+def test_a_view_that_is_changed_as_a_statement_has_the_gradient_of_its_memory(record, others):
+    run = record(relu_of_a_view, X, ["/relu_", *others], target=weighted)
+    of_relu = WEIGHTS * (2 * X).relu().cos()
+    assert near(run["/relu_"].grad_output, of_relu.view(3, 2))
+    assert near(run["/relu_"].grad_input, (of_relu * (X > 0)).view(3, 2))
+    run = record(add_to_a_view, X, ["/add_", *others], target=weighted)
+    of_sum = (WEIGHTS * (2 * X + torch.tensor([0.0, 1.0, 1.0])).cos())[:, 1:]
+    assert near(run["/add_"].grad_output, of_sum)
+    assert near(run["/add_"].grad_input, of_sum)
+
+
+@pytest.mark.parametrize("others", [[], ["/mul"], ["/view"]])
+def test_a_function_that_writes_to_a_view_has_its_gradient_though_its_result_is_dropped(
+    record, others
+):
+    def dropping(x):
+        y = (x * 2).view(3, 2)
+        functional.relu(y, inplace=True)
+        return y.view(2, 3)
+
+    run = record(dropping, X, ["/relu", *others], target=weighted)
+    assert near(run["/relu"].grad_output, WEIGHTS.view(3, 2))
+    assert near(run["/relu"].grad_input, (WEIGHTS * (X > 0)).view(3, 2))

@@ -33,6 +33,7 @@ ONE_CALL = {
     "zeros_like": torch.zeros_like,
     "to": lambda x: x.to(torch.float32),
     "float": lambda x: x.float(),
+    "type": lambda x: x.type(torch.float64),
 }
 IN_PLACE_OPERATORS = {
     "add_": "__iadd__",
