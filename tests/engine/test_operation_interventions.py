@@ -218,3 +218,19 @@ def test_interventions_leave_no_trace(change, digest):
     change(net, ALL, DOUBLE, DOUBLE_GRADIENT)
     change(net, "1", GUIDED)
     assert digest(net) == before
+
+
+UNFIT = {
+    "another shape": Intervention(forward=lambda value: value[:1]),
+    "another dtype": Intervention(forward=lambda value: value.double()),
+    "no tensor": Intervention(forward=lambda value: None),
+    "another shape of gradient": Intervention(backward=lambda gradient: gradient[:1]),
+    "a rule of another shape": Intervention(rule=lambda gradient, given: gradient[:1]),
+}
+
+
+@pytest.mark.parametrize("what", UNFIT)
+@pytest.mark.parametrize("function", [add_as_statement, lambda x: x.add_(1)])
+def test_an_intervention_that_does_not_fit_says_so(change, what, function):
+    with pytest.raises(HookviewerError, match=r"The intervention gives .* is needed"):
+        change(function, "/add_", UNFIT[what])
