@@ -22,7 +22,7 @@ _NAMESPACES = (torch, Tensor, torch.nn.functional, torch.linalg, torch.fft, torc
 
 def is_operation(path: str) -> bool:
     """Whether ``path`` stands for exactly one operation."""
-    return not is_glob(path) and not path.startswith(_INPUT) and split_operation(path)[1] != ""
+    return not is_glob(path) and split_operation(path)[1] != ""
 
 
 def check_inputs(plan: Plan) -> None:

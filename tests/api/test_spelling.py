@@ -61,6 +61,18 @@ def test_an_intervention_at_a_misspelt_operation_is_told():
     assert run["/relu"].output.tolist() == [0, 0]
 
 
+def test_a_misspelling_is_found_in_a_run_that_may_stop_early_too():
+    one = hv.interventions.scale(1)
+    with pytest.raises(UnknownPathError, match=r"Near it: /relu\.$"):
+        hv.record(branching, ONES, "/rellu", complete=False, interventions={"/add": one})
+
+
+def test_the_target_is_computed_once_also_where_the_model_is_run_again():
+    scores = []
+    hv.record(branching, ONES, "/sub", target=lambda output: scores.append(1) or output.sum())
+    assert scores == [1]
+
+
 @pytest.mark.parametrize("wrong", [{"at": "input:1"}, {"interventions": {"input:1": ()}}])
 def test_an_input_that_is_not_fed_names_those_that_are(wrong):
     with pytest.raises(
