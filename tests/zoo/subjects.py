@@ -28,21 +28,15 @@ NAMES = [name for name, count in PARAMETERS.items() if count <= MOST_PARAMETERS]
 
 _OF_DETECTION = frozenset(list_models(detection))
 _OF_SEGMENTATION = frozenset(list_models(segmentation))
-_LOW_THRESHOLDS = {
-    "rcnn": {
-        "min_size": 64,
-        "max_size": 96,
-        "rpn_pre_nms_top_n_test": 30,
-        "rpn_post_nms_top_n_test": 6,
-        "rpn_score_thresh": 0.0,
-        "box_score_thresh": 0.0,
-        "box_detections_per_img": 3,
-    },
-    "retinanet": {"min_size": 64, "max_size": 96},
-    "fcos": {"min_size": 64, "max_size": 96},
-    "ssd": {},
+_SMALL = {"min_size": 64, "max_size": 96}
+_ONE_STAGE = {"score_thresh": 0.0, "detections_per_img": 4, "topk_candidates": 20}
+_TWO_STAGES = {
+    "rpn_pre_nms_top_n_test": 30,
+    "rpn_post_nms_top_n_test": 6,
+    "rpn_score_thresh": 0.0,
+    "box_score_thresh": 0.0,
+    "box_detections_per_img": 3,
 }
-_FIRST_STAGES = {"score_thresh": 0.0, "detections_per_img": 4, "topk_candidates": 20}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,8 +62,8 @@ def build(name):
 def _options(name):
     options = {"weights": None}
     if name in _OF_DETECTION:
-        options |= next(low for kind, low in _LOW_THRESHOLDS.items() if kind in name)
-        options |= {} if "rcnn" in name else _FIRST_STAGES
+        options |= _TWO_STAGES if "rcnn" in name else _ONE_STAGE
+        options |= {} if name.startswith("ssd") else _SMALL  # which knows one size only
     if name in _OF_DETECTION | _OF_SEGMENTATION:
         options["weights_backbone"] = None
     if name.startswith(("fcn", "deeplab")):
