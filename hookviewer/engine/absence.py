@@ -7,9 +7,12 @@ WITHOUT_GRADIENT = "computed without gradient"
 FORWARD_ONLY = "forward only"
 FROZEN = "frozen"
 NO_DATA = "no data (meta)"
+IN_TRANSFORM = "no data (torch.func)"
 UNINITIALISED = "uninitialised (lazy)"
+FUSED = "fused"
 CONTAINER = "container"
 NO_TENSORS = "no tensors"
+IN_EXPORTED = "not available in an exported program"
 IN_TORCHSCRIPT = "not available in TorchScript"
 
 

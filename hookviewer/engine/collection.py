@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from hookviewer.engine.absence import NO_DATA
 from hookviewer.engine.buffers import Buffers
 from hookviewer.engine.capture import Capture
 from hookviewer.engine.errors import TooLargeError
@@ -30,6 +31,9 @@ class Collection:
         Raises:
             TooLargeError: The captures would take more than they may.
         """
+        if tensor.is_meta:
+            self.miss(tap, call, leaf, NO_DATA)
+            return
         if not tap.quantity.is_gradient:
             self.expect(tap, tensor)
         self._known.add(tap)

@@ -36,6 +36,16 @@ class TargetError(HookviewerError):
     """The target cannot be computed from what the model returned."""
 
 
+class TooLargeError(HookviewerError):
+    """What is to be captured would take more memory than it may."""
+
+    def __init__(self, path: str, byte_limit: int) -> None:
+        super().__init__(
+            f"The captures of this run would take more than {byte_limit / 2**30:.3g} GiB (reached "
+            f"at '{path}'). Tap fewer nodes or quantities, or feed a smaller input."
+        )
+
+
 class CannotRunError(HookviewerError):
     """The model cannot be run at all, as it is."""
 

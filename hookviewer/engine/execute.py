@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,19 +9,27 @@ import torch
 from torch import Tensor
 
 from hookviewer.engine.absence import STOPPED
+from hookviewer.engine.again import Again, Manner, NothingSaved, RootRefused
 from hookviewer.engine.buffers import Buffers
 from hookviewer.engine.cancel import CancelToken, Finished
 from hookviewer.engine.errors import HookviewerError, TargetError
 from hookviewer.engine.explain import explain
-from hookviewer.engine.failure import backward_error, forward_error, target_error
+from hookviewer.engine.failure import (
+    backward_error,
+    forward_error,
+    is_out_of_memory,
+    memory_error,
+    target_error,
+)
 from hookviewer.engine.lazy import runnable
 from hookviewer.engine.leaves import leaves, map_leaves
 from hookviewer.engine.paths import Paths, is_uninitialised, own_tensors
-from hookviewer.engine.plan import LiveTarget, Plan, Quantity, Tap
+from hookviewer.engine.plan import LiveTarget, Plan, Quantity, Tap, Target
 from hookviewer.engine.recorder import Recorder
 from hookviewer.engine.run import Run, Timings
-from hookviewer.engine.saved import NothingSaved, is_about_hooks
+from hookviewer.engine.saved import is_about_hooks
 from hookviewer.engine.state import preserved
+from hookviewer.engine.unwrap import eager
 
 
 def execute(
@@ -53,12 +60,19 @@ def execute(
     """
     try:
         paths, buffers = runnable(Paths(model)), buffers or Buffers()
-        with suppress(NothingSaved):
-            return _executed(paths, Recorder(paths, plan, token, buffers), plan)
-        return _executed(paths, Recorder(paths, plan, token, buffers, keep_all=True), plan)
+        manner = Manner()
+        while True:
+            try:
+                return _executed(paths, Recorder(paths, plan, token, buffers, manner), plan)
+            except Again as again:
+                manner = again.instead(manner)
     except HookviewerError as error:
         error.__context__ = None  # its frames, like those of the error, hold every tensor of a run
         raise error.with_traceback(None) from None
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise memory_error(error) from None
+        raise
 
 
 def _executed(paths: Paths, recorder: Recorder, plan: Plan) -> Run:
@@ -66,6 +80,7 @@ def _executed(paths: Paths, recorder: Recorder, plan: Plan) -> Run:
         torch.inference_mode(mode=False),
         torch.enable_grad(),
         preserved(paths, train=plan.train, seed=plan.seed),
+        eager(paths.root),
         recorder,
     ):
         try:
@@ -85,7 +100,7 @@ def _forward(paths: Paths, plan: Plan, recorder: Recorder) -> tuple[Any, float]:
     inputs = recorder.feed(plan.inputs, next((p.device for p in paths.parameters()), None))
     started = time.perf_counter()
     try:
-        output = recorder.call(paths.model, inputs)
+        output = recorder.call(inputs)
     except Finished:
         output = None
     except HookviewerError:  # an intervention that does not fit
@@ -93,6 +108,8 @@ def _forward(paths: Paths, plan: Plan, recorder: Recorder) -> tuple[Any, float]:
     except Exception as error:  # whatever the model's code raises, the user reads where
         if is_about_hooks(error):
             raise NothingSaved from None
+        if recorder.has_planted and not is_out_of_memory(error):
+            raise RootRefused from None
         raise forward_error(error, paths) from None
     finally:
         recorder.drop_open_calls()
@@ -110,8 +127,7 @@ def _differentiate(
     if plan.target is None:
         return None, None
     try:
-        target = plan.target
-        score = target.score(recorder.live) if isinstance(target, LiveTarget) else target(output)
+        score = _score(plan.target, recorder, output)
     except HookviewerError:
         raise
     except Exception as error:  # the target may be any function of the user's
@@ -128,6 +144,16 @@ def _differentiate(
     except Exception as error:  # autograd's, or that of a custom function's backward
         raise backward_error(error) from None
     return score.item(), time.perf_counter() - started
+
+
+def _score(target: Target, recorder: Recorder, output: Any) -> Tensor:
+    if not isinstance(target, LiveTarget):
+        return target(output)
+    live = recorder.live
+    for path in target.nodes:
+        if path not in live:
+            raise TargetError(f"The target needs '{path}', but '{path}' was not called.")
+    return target.score(live)
 
 
 def _parameters(paths: Paths, taps: Iterable[Tap]) -> Mapping[Tap, Mapping[str, Tensor]]:
@@ -154,7 +180,8 @@ def _recorded(paths: Paths, plan: Plan, recorder: Recorder) -> Run:
     for tap in recorder.sites.taps:
         if not collection.mentions(tap):
             if recorder.forward_has_ended or tap.quantity is Quantity.PARAMETER:
-                reason = explain(paths, plan, tap, recorder.sites.called(tap.path) > 0)
+                was_called = recorder.sites.called(tap.path) > 0
+                reason = explain(paths, plan, tap, was_called, recorder.fusing.has_inside)
             else:
                 reason = STOPPED
             absences[tap, None, None] = reason

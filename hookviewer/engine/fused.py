@@ -63,6 +63,21 @@ def runs_fused(
     return False
 
 
+def may_run_fused(module: nn.Module) -> bool:
+    """Whether ``module`` is one of those that can run fused at all, as it is now."""
+    return _first_attention(module) is not None and not module.training
+
+
+def run_without_hooks(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Return what calling ``module`` gives where ``runs_fused`` says that it runs fused.
+
+    Hooks in the module are not seen. The layers of an encoder are called as ever: each decides.
+    """
+    stands_in = not isinstance(module, nn.TransformerEncoder)
+    called = _StandIns(lambda _: False).of(module) if stands_in else module
+    return type(module).forward(called, *args, **kwargs)
+
+
 def _first_attention(module: nn.Module) -> nn.MultiheadAttention | None:
     """Return the attention inside ``module`` whose state decides; None where none can be fused."""
     if "forward" in vars(module):  # put there by the user

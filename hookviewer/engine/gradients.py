@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge, Node
 
-from hookviewer.engine.absence import FROZEN, NO_PATH, WITHOUT_GRADIENT, not_differentiable
+from hookviewer.engine.absence import FROZEN, FUSED, NO_PATH, WITHOUT_GRADIENT, not_differentiable
 from hookviewer.engine.collection import Collection
 from hookviewer.engine.graph import (
     Key,
@@ -174,19 +174,25 @@ class Gradients:
             if memory in views:
                 yield node, partial(self._add_passed, views[memory], 0)
 
-    def settle(self, arrived: Mapping[Key, Tensor | None]) -> None:
-        """Keep what came; ``arrived`` holds a gradient, or None, for each edge's key."""
+    def settle(self, arrived: Mapping[Key, Tensor | None], fused_until: int = -1) -> None:
+        """Keep what came, and name why the rest did not.
+
+        Args:
+            arrived: A gradient, or None, for each edge's key.
+            fused_until: The sequence number before which gradients may have been cut off by a
+                module that ran fused.
+        """
         for place, value in self._arriving.items():
             self._add(place, arrived.get(edge_key(value.edge)))
-            self._keep(place)
+            self._keep(place, value.edge.node._sequence_nr() < fused_until)
         for place, value in self._arriving_in_memory.items():
             gradient = arrived.get(edge_key(value.base))
             if gradient is not None:
                 self._add(place, _Share(place, value.layout).of(gradient))
-            self._keep(place)
+            self._keep(place, value.edge.node._sequence_nr() < fused_until)
         for passage in self._passages:
             for leaf in passage.inputs:
-                self._keep(passage.place(leaf))
+                self._keep(passage.place(leaf), passage.made.start <= fused_until)
 
     def _look_again(self) -> None:
         """See whether the model has put values into the graph, as a checkpoint does its output."""
@@ -232,10 +238,10 @@ class Gradients:
                         views[edge_key(given.base)].append(share)
         return views
 
-    def _keep(self, place: Place) -> None:
+    def _keep(self, place: Place, may_be_cut_off: bool) -> None:
         gradient = self._sums.pop(place, None)
         if gradient is None:
-            self._collection.miss(*place, NO_PATH)
+            self._collection.miss(*place, FUSED if may_be_cut_off else NO_PATH)
         else:
             self._collection.keep(*place, gradient)
 

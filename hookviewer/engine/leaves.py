@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 Change = Callable[[str, Tensor], Tensor]
@@ -33,6 +34,13 @@ def map_leaves(value: Any, change: Change) -> Any:
     if isinstance(value, Tensor):
         return change("0", value)
     return _map(value, "", change, frozenset())
+
+
+def shape_of(tensor: Tensor) -> tuple[int, ...]:
+    """Return the shape of ``tensor``; of nested ones, which have none, how many there are."""
+    if tensor.is_nested and tensor.layout is torch.strided:
+        return (tensor.size(0),)
+    return tuple(tensor.shape)
 
 
 def _map(value: Any, path: str, change: Change, above: frozenset[int]) -> Any:

@@ -4,21 +4,21 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.autograd import Function
+from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 from torch.overrides import TorchFunctionMode
 
 from hookviewer.engine.attention import attention_weights, is_attention
 from hookviewer.engine.call import named
+from hookviewer.engine.callers import is_in_autograd_function, is_in_transform, source_of
 from hookviewer.engine.cancel import CancelToken
+from hookviewer.engine.function_names import QUERIES, name_of
+from hookviewer.engine.fusing import Fusing
 from hookviewer.engine.graph import is_strided, version_of
-from hookviewer.engine.leaves import leaves
+from hookviewer.engine.leaves import leaves, shape_of
 from hookviewer.engine.node import OperationRecord
 from hookviewer.engine.plan import Quantity
 from hookviewer.engine.recording import Recording
@@ -26,27 +26,6 @@ from hookviewer.engine.scopes import Scope, Scopes
 from hookviewer.engine.sites import Sites, Watch
 
 TorchFunction = Callable[..., Any]
-
-_QUERIES = frozenset(
-    {
-        "__get__", "__set__", "__delete__", "__len__", "__bool__", "__int__", "__float__",
-        "__index__", "__contains__", "__repr__", "__format__", "__hash__", "__deepcopy__",
-        "__reduce_ex__", "_assert", "backward", "data_ptr", "dim", "element_size", "get_device",
-        "is_complex", "is_contiguous", "is_floating_point", "is_same_size", "is_signed", "item",
-        "ndimension", "nelement", "numel", "numpy", "register_hook", "requires_grad_",
-        "retain_grad", "size", "storage", "storage_offset", "stride", "tolist", "untyped_storage",
-    }
-)  # fmt: skip
-"""Functions that ask or tell something about a tensor and compute none."""
-_TORCH = Path(torch.__file__).parent
-_BETWEEN = (
-    str(Path(__file__).parent),
-    *(
-        str(_TORCH / name)
-        for name in ("overrides.py", "functional.py", "_tensor.py", "_ops.py", "nn/functional.py")
-    ),
-)
-"""The files that lie between a model's own code and this module when it calls a function."""
 
 
 @dataclass(slots=True, eq=False)
@@ -64,6 +43,7 @@ class Operations(TorchFunctionMode):
         sites: What is wanted.
         scopes: Which module is running.
         recording: What takes part.
+        fusing: What keeps attention as it is.
         token: Looked at before each operation.
         survey: Whether to note every operation, also where nothing is wanted.
     """
@@ -73,12 +53,13 @@ class Operations(TorchFunctionMode):
         sites: Sites,
         scopes: Scopes,
         recording: Recording,
+        fusing: Fusing,
         token: CancelToken | None,
         survey: bool,
     ) -> None:
         super().__init__()
         self._sites, self._scopes, self._recording = sites, scopes, recording
-        self._token, self._survey = token, survey
+        self._fusing, self._token, self._survey = fusing, token, survey
         self._is_looking = False
         self._seen: dict[str, _Seen] = {}
 
@@ -92,10 +73,12 @@ class Operations(TorchFunctionMode):
 
     @property
     def _is_internal(self) -> bool:
-        """Whether the forward or backward of an autograd function is running."""
+        """Whether a transform of torch.func, or an autograd function, is at work."""
+        if is_in_transform():
+            return True
         if torch.is_grad_enabled():
             return False
-        return not self._recording.is_counting or _is_in_autograd_function(sys._getframe())
+        return not self._recording.is_counting or is_in_autograd_function(sys._getframe())
 
     @contextmanager
     def looking(self, is_looking: bool = True) -> Iterator[None]:
@@ -117,10 +100,12 @@ class Operations(TorchFunctionMode):
         kwargs = kwargs or {}
         scope = self._scopes.innermost
         name = name_of(function)
-        if scope.is_opaque or name in _QUERIES or not self._is_looking or self._is_internal:
+        if scope.is_opaque or name in QUERIES or not self._is_looking or self._is_internal:
             return function(*args, **kwargs)
         if self._token is not None:
             self._token.check()
+        if is_attention(function):
+            args, kwargs = self._fusing.without_masks(function, args, kwargs)
         watch = self._watch(scope, name)
         if watch is not None and _takes_tensors(args, kwargs):
             result = self._watched(watch, function, args, kwargs)
@@ -192,25 +177,12 @@ class Operations(TorchFunctionMode):
         returned = leaves(result) or (leaves(args) if result is None else {})
         if not returned or not _takes_tensors(args, kwargs):
             return
-        shape = tuple(next(iter(returned.values())).shape)
+        shape = shape_of(next(iter(returned.values())))
         for path in scope.paths:
             path = f"{path}/{name}"
             if path not in self._seen:
-                self._seen[path] = _Seen(_source(sys._getframe()))
+                self._seen[path] = _Seen(source_of(sys._getframe()))
             self._seen[path].shapes.append(shape)
-
-
-def name_of(function: TorchFunction) -> str:
-    """Return the name of an operation: ``add``, ``add_`` for ``+=``, ``getitem`` for ``x[…]``."""
-    name = getattr(function, "__name__", type(function).__name__)
-    if name in _QUERIES:
-        return name
-    if name.startswith("__") and name.endswith("__"):
-        plain = name[2:-2]
-        # The names of Python's own in-place operators become those of torch's: iand is and_.
-        in_place = plain[0] == "i" and hasattr(Tensor, f"__{plain[1:]}__")
-        return f"{plain[1:]}_" if in_place else plain
-    return str(name.partition(".")[0])
 
 
 def _takes_tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -259,19 +231,3 @@ def _kept_for_backward(given: list[Tensor]) -> Iterator[None]:
 
     with saved_tensors_hooks(kept, lambda tensor: tensor):
         yield
-
-
-def _is_in_autograd_function(frame: FrameType | None) -> bool:
-    """Whether ``frame`` was called from an autograd function that the running module applies."""
-    while frame is not None and frame.f_code is not nn.Module._call_impl.__code__:
-        if frame.f_code is Function.apply.__func__.__code__:
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _source(frame: FrameType | None) -> str:
-    """Return the file and line of the model's own code that ``frame`` was called from."""
-    while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
-        frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else ""

@@ -9,21 +9,27 @@ from torch.nn.parameter import is_lazy
 
 from hookviewer.engine.errors import UnknownPathError
 from hookviewer.engine.node import Node, NodeKind
+from hookviewer.engine.unwrap import named_modules, unwrapped
 
 
 class Paths:
     """The modules and tensors of one model, by path; shared ones under each of their paths.
 
-    Any callable has at least a root; only an ``nn.Module`` has anything below it.
+    Any callable has at least a root; only an ``nn.Module``, or what wraps one, has anything below.
+
+    Attributes:
+        model: What is called.
+        root: The module that paths begin at; None without one.
     """
 
     def __init__(self, model: Callable[..., Any]) -> None:
-        self.model = model
+        found = unwrapped(model)
+        self.model, self.root = found.call, found.module
         self.modules: dict[str, nn.Module] = {}
         self.by_module: dict[nn.Module, list[str]] = {}
         """Every module once, with all its paths."""
-        if isinstance(model, nn.Module):
-            for name, module in model.named_modules(remove_duplicate=False):
+        if self.root is not None:
+            for name, module in named_modules(self.root):
                 path = _escaped(name)
                 self.modules[path] = module
                 self.by_module.setdefault(module, []).append(path)
@@ -93,15 +99,15 @@ def is_scripted(module: nn.Module) -> bool:
 
 def is_container(module: nn.Module) -> bool:
     """Whether ``module`` only holds others and cannot be called, as ``ModuleList``."""
-    return type(module).forward is nn.Module.forward
+    return not is_scripted(module) and type(module).forward is nn.Module.forward
 
 
 def build_tree(model: Callable[..., Any]) -> Node:
     """Describe ``model`` and everything below it; a shared module stands at each of its paths."""
-    if not isinstance(model, nn.Module):
+    modules = Paths(model).modules
+    if not modules:
         name = getattr(model, "__name__", type(model).__name__)
         return Node("", name, NodeKind.MODULE, "function")
-    modules = Paths(model).modules
     below: dict[str, list[str]] = {path: [] for path in modules}
     for path in modules:
         if path:

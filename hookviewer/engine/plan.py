@@ -89,6 +89,9 @@ class Inputs:
         self.args: tuple[Any, ...] = args
         self.kwargs: Mapping[str, Any] = kwargs
 
+    def __len__(self) -> int:
+        return len(self.args) + len(self.kwargs)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:

@@ -1,7 +1,7 @@
 """The only module that registers hooks, and the one that removes them all."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import Any, Self
@@ -10,14 +10,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
+from hookviewer.engine.again import Manner
 from hookviewer.engine.backward import FullBackward, needs_full_backward, partial_backward
 from hookviewer.engine.buffers import Buffers
 from hookviewer.engine.call import Call, named, unnamed
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.collection import Collection
+from hookviewer.engine.fusing import Fusing
 from hookviewer.engine.gradients import Gradients
 from hookviewer.engine.graph import nodes_between
-from hookviewer.engine.leaves import leaves, map_leaves
+from hookviewer.engine.leaves import leaves, map_leaves, shape_of
 from hookviewer.engine.node import OperationRecord
 from hookviewer.engine.operations import Operations
 from hookviewer.engine.paths import Paths, is_scripted
@@ -37,8 +39,7 @@ class Recorder:
         plan: What to do.
         token: By which another thread may stop the run.
         buffers: Memory for the captures.
-        keep_all: Whether the whole graph keeps what a backward would need, not only the part that
-            gradients are wanted of.
+        manner: How it is made.
     """
 
     def __init__(
@@ -47,9 +48,9 @@ class Recorder:
         plan: Plan,
         token: CancelToken | None,
         buffers: Buffers,
-        keep_all: bool = False,
+        manner: Manner,
     ) -> None:
-        self._keep_all = keep_all
+        self._manner = manner
         self._paths, self._plan, self._token = paths, plan, token
         self._thread = threading.get_ident()
         self._stack = ExitStack()
@@ -57,28 +58,34 @@ class Recorder:
         self._begun: dict[nn.Module, list[Call]] = {}
         self.sites = Sites(paths, plan)
         self.collection = Collection(buffers, plan.byte_limit)
-        self._gradients, self._roots = Gradients(self.collection), Roots()
+        self._gradients, self._roots = Gradients(self.collection), Roots(manner.plants)
         self._recording = Recording(self.collection, self._gradients, self._roots)
         if plan.may_stop_early and self.sites.first_calls_are_known:
             self._recording.awaited = self.sites.awaited
         self._scopes = Scopes(paths.by_module)
+        self.fusing = Fusing(self._roots, plan.needs_backward)
         self._operations: Operations | None = None
-        if plan.survey or self.sites.may_be_operations:
+        has_masks = self.sites.want_gradients_of_inputs and len(plan.inputs) > 1
+        if plan.survey or self.sites.may_be_operations or has_masks:
             self._operations = Operations(
-                self.sites, self._scopes, self._recording, token, plan.survey
+                self.sites, self._scopes, self._recording, self.fusing, token, plan.survey
             )
+            self.fusing.mode = self._operations
         self.output_leaves: tuple[str, ...] = ()
         self.shapes: dict[str, tuple[tuple[int, ...], ...]] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.callback(self._roots.remove)
+            self.fusing.install(stack, self._paths.by_module)
             if self._token is not None or self._operations is not None:
                 stack.callback(register_module_forward_pre_hook(self._on_enter).remove)
             for module, watch in self.sites.modules.items():
                 self._hook(stack, module, watch)
             if self._plan.survey:
                 self._hook_all(stack)
+            if self.sites.want_gradients_of_operations:
+                self._hook_embeddings(stack)
             if self._operations is not None:
                 leave = register_module_forward_hook(self._on_leave, always_call=True)
                 stack.callback(leave.remove)
@@ -100,6 +107,13 @@ class Recorder:
                 survey = partial(self._on_survey, paths)
                 stack.callback(module.register_forward_hook(survey).remove)
 
+    def _hook_embeddings(self, stack: ExitStack) -> None:
+        """Let gradients begin at what frozen embeddings make of whole numbers."""
+        for module in self._paths.by_module:
+            if isinstance(module, nn.Embedding | nn.EmbeddingBag):
+                hook = module.register_forward_hook(lambda *call: self._roots.plant(call[2]))
+                stack.callback(hook.remove)
+
     def feed(self, inputs: Inputs, device: torch.device | None) -> Inputs:
         """Return copies of ``inputs`` on ``device``, able to receive gradients that are wanted.
 
@@ -119,6 +133,8 @@ class Recorder:
             if watch is not None:
                 arguments[name] = self._recording.take_input(watch, value)
         args, kwargs = unnamed(arguments, inputs.kwargs)
+        if self.sites.want_gradients_of_operations:
+            args, kwargs = self._recording.planted(args, kwargs)
         return Inputs(*args, **kwargs)
 
     @property
@@ -126,19 +142,25 @@ class Recorder:
         """Whether the forward came to its end."""
         return not self._recording.is_counting
 
-    def call(self, model: Callable[..., Any], inputs: Inputs) -> Any:
+    def call(self, inputs: Inputs) -> Any:
         """Call the model, a module or any other function, and return what it returned.
 
         Raises:
             Finished: Nothing is left to record.
         """
-        watch = None if isinstance(model, nn.Module) else self.sites.of_root()
+        watch = None if self._paths.modules else self.sites.of_root()
         args, kwargs = inputs.args, dict(inputs.kwargs)
+        self._recording.check_awaited()
         if watch is not None:
             call, args, kwargs = self._recording.begin(watch, args, kwargs)
         with self._looking(True), self._saving():
-            output = model(*args, **kwargs)
+            output = self._paths.model(*args, **kwargs)
         return output if watch is None else self._recording.end(call, output)
+
+    @property
+    def has_planted(self) -> bool:
+        """Whether values without a graph were made roots of one."""
+        return self._roots.any_planted
 
     @property
     def live(self) -> Mapping[str, tuple[Any, ...]]:
@@ -181,7 +203,7 @@ class Recorder:
         """
         edges = self._gradients.edges()
         if not edges or not score.requires_grad:
-            self._gradients.settle({})
+            self._gradients.settle({}, self.fusing.until)
             return
         between = list(nodes_between(score, edges))
         with ExitStack() as hooks:
@@ -199,7 +221,7 @@ class Recorder:
             else:
                 with self._looking(True):
                     arrived = partial_backward(score, edges)
-        self._gradients.settle(arrived)
+        self._gradients.settle(arrived, self.fusing.until)
 
     def _looking(self, is_looking: bool) -> AbstractContextManager[None]:
         if self._operations is None:
@@ -207,7 +229,7 @@ class Recorder:
         return self._operations.looking(is_looking)
 
     def _saving(self) -> AbstractContextManager[None]:
-        if self._keep_all or not self._plan.needs_backward:
+        if self._manner.saves_all or not self._plan.needs_backward:
             return nullcontext()
         return nothing_saved_until(lambda: self._gradients.has_begun)
 
@@ -243,7 +265,7 @@ class Recorder:
     def _on_survey(self, paths: list[str], _module: nn.Module, _args: object, output: Any) -> None:
         if self._recording.is_counting:
             with self._looking(False):
-                shape = next((tuple(tensor.shape) for tensor in leaves(output).values()), ())
+                shape = next(map(shape_of, leaves(output).values()), ())
             for path in paths:
                 self.shapes[path] = (*self.shapes.get(path, ()), shape)
 

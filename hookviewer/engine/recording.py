@@ -7,8 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from hookviewer.engine.absence import NO_TENSORS, STOPPED
+from hookviewer.engine.absence import IN_TRANSFORM, NO_TENSORS, STOPPED
 from hookviewer.engine.call import Call, named
+from hookviewer.engine.callers import is_in_transform
 from hookviewer.engine.cancel import Finished
 from hookviewer.engine.changes import changed
 from hookviewer.engine.collection import Collection
@@ -27,7 +28,8 @@ class Recording:
 
     Values are copied at once; gradients are awaited in the graph, so the model computes with its
     own tensors, also in place. A tensor without a graph whose gradient is wanted is made the root
-    of one, if it comes from a call that no gradient can flow into, as of token numbers.
+    of one, if it comes from a call of a module that no gradient can flow into, as of token numbers.
+    What operations make of such values is left alone: models do with it what no graph would allow.
 
     Once ``is_counting`` is False, calls are recomputation, by activation checkpoints inside
     backward. Then everything is done as the first time, but nothing is counted or recorded.
@@ -46,11 +48,13 @@ class Recording:
         self, watch: Watch, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Call, tuple[Any, ...], dict[str, Any]]:
         """Record what goes in; return the call, and the arguments to make it with."""
+        if is_in_transform():
+            return self._begin_unseen(watch, kwargs), args, kwargs
         given: Mapping[str, Tensor] = {}
         if watch.takes_inputs:
             given = leaves(named(args, kwargs))
-            if watch.wants_grad_input and not _any_has_graph(given):
-                args, kwargs = self._planted(args, kwargs)
+            if watch.plants and watch.wants_grad_input and not _any_has_graph(given):
+                args, kwargs = self.planted(args, kwargs)
                 given = leaves(named(args, kwargs))
         call = Call(watch, kwargs, given, _any_has_graph(given), next_sequence_number())
         if watch.has_rule:
@@ -75,19 +79,19 @@ class Recording:
             handed_on = map_leaves(handed_on, partial(changed, intervention, call.ruled))
         if watch.wants_gradient:
             handed_on = map_leaves(handed_on, call.told_apart)
-            if not call.had_graph:
+            if watch.plants and not call.had_graph:
                 handed_on = self._roots.plant(handed_on)
         if watch.wants_value and self.is_counting:
             self._take_outputs(call, handed_on)
-        self.finish(watch)
-        return handed_on
-
-    def finish(self, watch: Watch) -> None:
-        """Await the first calls of these nodes no longer; raise ``Finished`` after the last."""
         if self.awaited is not None:
             self.awaited.difference_update(site.path for site in watch.sites)
-            if not self.awaited:
-                raise Finished
+            self.check_awaited()
+        return handed_on
+
+    def check_awaited(self) -> None:
+        """Raise ``Finished`` if the forward may stop early and all nodes have been called."""
+        if self.awaited is not None and not self.awaited:
+            raise Finished
 
     def take_input(self, watch: Watch, value: Any) -> Any:
         """Record what the model is fed; return what to feed it."""
@@ -130,6 +134,13 @@ class Recording:
                 site.calls -= 1
                 self._collection.withdraw(site.path, call.numbers[site.path])
 
+    def _begin_unseen(self, watch: Watch, kwargs: dict[str, Any]) -> Call:
+        """Begin a call inside a transform of torch.func, whose tensors are none to keep."""
+        for site in watch.sites:
+            for tap in site.taps.values():
+                self._collection.miss(tap, None, None, IN_TRANSFORM)
+        return Call(Watch(()), kwargs, {}, False, 0)
+
     def _take_inputs(self, site: Site, call: Call) -> None:
         number = call.numbers[site.path]
         if Quantity.INPUT in site.taps:
@@ -163,7 +174,7 @@ class Recording:
             self._collection.miss(tap, call, None, NO_TENSORS)
         return values
 
-    def _planted(
+    def planted(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return arguments that can receive gradients, keywords only where nothing else can.

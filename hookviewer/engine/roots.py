@@ -7,15 +7,21 @@ from torch import Tensor, nn
 from torch.autograd.grad_mode import _unsafe_preserve_version_counter
 from torch.autograd.graph import Node
 
-from hookviewer.engine.graph import is_strided, reads_as_stored
+from hookviewer.engine.graph import is_strided, leaves_behind, reads_as_stored
 from hookviewer.engine.leaves import map_leaves
 
 
 class Roots:
-    """The tensors that were made roots of the graph, to be put back as they were."""
+    """The tensors that were made roots of the graph, to be put back as they were.
 
-    def __init__(self) -> None:
+    Args:
+        plants: Whether any are to be made.
+    """
+
+    def __init__(self, plants: bool = True) -> None:
+        self._plants = plants
         self._rooted: list[Tensor] = []
+        self._anchors: dict[int, Tensor] = {}
 
     def plant(self, value: Any) -> Any:
         """Return ``value`` with every leaf able to receive gradients from here on, if it can.
@@ -23,12 +29,24 @@ class Roots:
         A leaf stays the same object. Only a view comes back as another view of the same memory:
         autograd would refuse some views of a memory whose root is new.
         """
-        return map_leaves(value, self._plant) if torch.is_grad_enabled() else value
+        may_plant = self._plants and torch.is_grad_enabled()
+        return map_leaves(value, self._plant) if may_plant else value
 
     def remove(self) -> None:
         """Make the roots tensors without a graph again."""
         while self._rooted:
             self._rooted.pop().detach_()
+
+    @property
+    def any_planted(self) -> bool:
+        """Whether anything was made a root."""
+        return bool(self._anchors)
+
+    def are_all_behind(self, tensor: Tensor) -> bool:
+        """Whether ``tensor`` requires a gradient, and only because of roots planted here."""
+        if tensor.grad_fn is None:
+            return False
+        return all(id(leaf) in self._anchors for leaf in leaves_behind(tensor))
 
     def _plant(self, _leaf: str, tensor: Tensor) -> Tensor:
         if tensor.requires_grad or not is_differentiable(tensor):
@@ -46,6 +64,7 @@ class Roots:
         anchor = torch.zeros((), dtype=tensor.dtype, device=tensor.device, requires_grad=True)
         with _unsafe_preserve_version_counter(tensor):  # its values do not change
             _Root.apply(tensor, anchor)
+        self._anchors[id(anchor)] = anchor
         self._rooted.append(tensor)
 
 

@@ -6,16 +6,10 @@ from contextlib import contextmanager
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
+from hookviewer.engine.again import NothingSaved
 from hookviewer.engine.graph import version_of
 
 _Packed = tuple[Tensor, int] | None
-
-
-class NothingSaved(BaseException):
-    """Values were needed that were not kept: the run must be made anew and keep all.
-
-    Not an ``Exception``, so that a model that catches its own errors lets it pass.
-    """
 
 
 @contextmanager

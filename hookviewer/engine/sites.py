@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from torch import nn
 
-from hookviewer.engine.errors import HookviewerError, UnknownPathError
-from hookviewer.engine.globs import is_glob, matches, may_match_operations
+from hookviewer.engine.errors import HookviewerError, TargetError, UnknownPathError
+from hookviewer.engine.globs import ALL, is_glob, matches, may_match_operations
 from hookviewer.engine.node import NodeKind
 from hookviewer.engine.paths import Paths, is_scripted
 from hookviewer.engine.plan import Intervention, LiveTarget, Plan, Quantity, Tap
@@ -45,6 +45,7 @@ class Watch:
 
     Attributes:
         sites: One for each path at which something is wanted.
+        plants: Whether values without a graph become roots of one where gradients are wanted.
         interventions: Those of all its paths.
         has_rule: Whether an intervention needs what goes in.
         takes_inputs: Whether anything is to be known of what goes in.
@@ -54,6 +55,7 @@ class Watch:
     """
 
     sites: tuple[Site, ...]
+    plants: bool = True
     interventions: tuple[Intervention, ...] = field(init=False)
     has_rule: bool = field(init=False)
     takes_inputs: bool = field(init=False)
@@ -83,7 +85,7 @@ class Sites:
 
         Raises:
             UnknownPathError: A path names no node, or a glob no module.
-            HookviewerError: An intervention on a parameter.
+            HookviewerError: An intervention or a target on a parameter.
         """
         self._paths, self._plan = paths, plan
         self._live = plan.target.nodes if isinstance(plan.target, LiveTarget) else ()
@@ -132,6 +134,21 @@ class Sites:
         values = {tap.path for tap in self.taps if not tap.quantity.is_of_parameters}
         return {path for path in values if self._paths.owner(path) is None} | {*self._live}
 
+    @property
+    def want_gradients_of_inputs(self) -> bool:
+        """Whether a gradient at any input is wanted."""
+        return self._plan.needs_backward and any(
+            tap.quantity.is_gradient and (tap.path.startswith("input:") or tap.path == ALL)
+            for tap in self._plan.taps
+        )
+
+    @property
+    def want_gradients_of_operations(self) -> bool:
+        """Whether a gradient at any operation is wanted."""
+        return self._plan.needs_backward and any(
+            tap.quantity.is_gradient and may_match_operations(tap.path) for tap in self._plan.taps
+        )
+
     def of_operation(self, modules: Iterable[str], name: str) -> Watch | None:
         """Return what is wanted of the operation ``name`` in the module at these paths."""
         return self._watch([f"{module}/{name}" for module in modules], NodeKind.OPERATION)
@@ -150,6 +167,11 @@ class Sites:
                 self._paths.check(path)
             elif not may_match_operations(path) and ":" not in path:
                 self._check_glob(path)
+        for path in self._live:
+            if is_glob(path) or self._paths.owner(path) is not None:
+                raise TargetError(
+                    f"A target can be about a module, an operation or an input; '{path}' is none."
+                )
         for path in self._plan.interventions:
             if not is_glob(path) and self._paths.owner(path) is not None:
                 raise HookviewerError(
@@ -181,7 +203,7 @@ class Sites:
     def _watch(self, paths: Iterable[str], kind: NodeKind) -> Watch | None:
         found = [self._site(path, kind) for path in paths]
         sites = tuple(site for site in found if site is not None)
-        return Watch(sites) if sites else None
+        return Watch(sites, kind is not NodeKind.OPERATION) if sites else None
 
     def _site(self, path: str, kind: NodeKind) -> Site | None:
         if path not in self._by_path:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from hookviewer.engine.graph import is_strided
 from hookviewer.engine.paths import Paths, is_scripted, is_uninitialised
+from hookviewer.engine.unwrap import is_exported
 
 _MUTABLE = (list, dict, set, deque)
 _DICTIONARIES = frozenset({dict, OrderedDict, set})
@@ -40,7 +41,7 @@ def preserved(paths: Paths, *, train: bool, seed: int | None) -> Iterator[None]:
             stack.callback(setattr, module, "training", module.training)
         parameters = {id(parameter): parameter for parameter in paths.parameters()}
         gradients = [(p, p.grad) for p in parameters.values()]
-        attributes = _Attributes(paths.by_module)
+        attributes = _Attributes(_all_modules(paths))
         held = {id(tensor): tensor for tensor in attributes.tensors}
         every = [t for t in (held | parameters).values() if not is_uninitialised(t)]
         stack.callback(_put_back_gradients, gradients)
@@ -52,9 +53,15 @@ def preserved(paths: Paths, *, train: bool, seed: int | None) -> Iterator[None]:
         for parameter, gradient in gradients:
             if gradient is not None:
                 parameter.grad = None
-        if switch:
+        if switch and not any(map(is_exported, paths.by_module)):  # whose mode is fixed
             paths.modules[""].train(train)
         yield
+
+
+def _all_modules(paths: Paths) -> Iterable[nn.Module]:
+    """Return every module once, those too that only wrap others and have no path."""
+    wrapping = paths.root.modules() if paths.root is not None else ()
+    return dict.fromkeys([*paths.by_module, *wrapping])
 
 
 def _parameters_switched_by_hand(paths: Paths) -> list[Tensor]:
