@@ -234,3 +234,14 @@ UNFIT = {
 def test_an_intervention_that_does_not_fit_says_so(change, what, function):
     with pytest.raises(HookviewerError, match=r"The intervention gives .* is needed"):
         change(function, "/add_", UNFIT[what])
+
+
+def test_what_an_operation_writes_beside_its_output_is_left_as_it_is(record):
+    def normalised(x, mean):
+        output = functional.batch_norm(x, mean, torch.ones(1), training=True, momentum=0.5)
+        return output, mean
+
+    given = Inputs(torch.tensor([[1.0], [3.0]]), torch.zeros(1))
+    run = record(normalised, given, [], target=None, interventions={"/batch_norm": (DOUBLE,)})
+    assert torch.allclose(run.output[0], torch.tensor([[-2.0], [2.0]]), atol=1e-4)
+    assert run.output[1].tolist() == [1]  # half of the mean

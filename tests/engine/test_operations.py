@@ -6,6 +6,7 @@ import torchvision
 from torch import nn
 from torch.nn import functional
 
+from hookviewer.engine.globs import ALL
 from hookviewer.engine.plan import Inputs
 
 BOXES = torch.tensor([[0.0, 0.0, 2.0, 2.0], [0.0, 0.0, 2.0, 1.9], [5.0, 5.0, 6.0, 6.0]])
@@ -101,6 +102,17 @@ def test_a_functional_relu_is_relu_in_place_or_not(record, is_in_place):
 @pytest.mark.parametrize("name", NO_OPERATIONS)
 def test_what_computes_no_tensor_of_tensors_is_no_operation(operations, name):
     assert operations(NO_OPERATIONS[name], X) == []
+
+
+def test_a_call_that_gives_no_tensor_is_recorded_nowhere(record):
+    def comparing(x):
+        return x * 2 if torch.equal(x, x) else x
+
+    run = record(comparing, X, [ALL, "/equal"])
+    assert run["/equal"].calls == ()
+    assert run["/equal"].absence("input") == run["/equal"].absence("output") == "not called"
+    run = record(comparing, X, ALL)
+    assert {tap.path for tap in run.taps} == {"", "/mul", "input:0"}
 
 
 def test_item_is_no_operation(operations):
