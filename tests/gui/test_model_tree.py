@@ -1,5 +1,6 @@
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtWidgets import QApplication
 from torch import nn
 
 from hookviewer.engine.node import Node, NodeKind, OperationRecord
@@ -214,7 +215,9 @@ def test_a_function_is_unfolded_when_its_operations_come(tree):
 
 def test_new_shapes_are_painted(qtbot, tree):
     tree.show_survey({"0": ((1, 4),)}, ())
+    qtbot.waitUntil(lambda: not tree._widening.isActive())
     before = tree.view.viewport().grab().toImage()
+    QApplication.processEvents()  # what else is to be painted
     painted = []
     tree.view.viewport().installEventFilter(spy := Spy(painted))
     tree.show_survey({"0": ((9, 9),)}, ())

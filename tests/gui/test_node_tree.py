@@ -233,6 +233,11 @@ def test_an_index_follows_its_operation_when_others_come_before_it(tree):
     assert (kept.row(), kept.column(), kept.data(PATH_ROLE)) == (5, Column.TYPE, "/add")
 
 
+def test_operations_count_on_the_level_of_their_modules_children(tree, filtered):
+    tree.set_survey({}, seen("/add", "body.1/mul", "head/cat"))
+    assert filtered.counts_by_depth() == [1, 4, 5, 9]
+
+
 def test_the_same_operations_again_move_nothing(tree):
     announced = []
     tree.set_survey({}, seen("/add", "head/mul"))
