@@ -95,6 +95,7 @@ def test_a_click_on_an_operation_shows_its_value_and_its_gradient(
     output = net.second(torch.relu(added))
     torch.sin(torch.sin(torch.tanh(output))).flatten(1).max().backward()
     np.testing.assert_array_equal(maps.picture.stack.values, added[0].detach())
+    assert maps.picture.stack.axes == ("channel",)
     np.testing.assert_allclose(gradients.picture.stack.values, added.grad[0], rtol=1e-5)
     assert gradients.picture.stack.values.any()
 
@@ -127,10 +128,9 @@ def test_a_filter_finds_operations(qtbot, window, open_net, shown):
 
 
 def test_an_operation_that_the_new_input_does_not_meet_was_not_called(
-    window, open_net, click_node, settles, maps, rows
+    window, open_net, settles, maps, rows
 ):
-    open_net(BLOCK)
-    click_node("/sin")
+    open_net(BLOCK, at="/sin")
     with settles():
         window.conductor.open_input("noise:1x1x3x4")
     assert window.workspace.path == "/sin"

@@ -29,7 +29,7 @@ def _explanations() -> dict[str, str]:
         absence.CONTAINER: _tr("This node only holds others. Choose one of those below it."),
         absence.IN_TORCHSCRIPT: _tr("TorchScript modules cannot be looked into."),
         absence.NO_TENSORS: _tr("There is no tensor here."),
-        "fused": _tr(
+        absence.FUSED: _tr(
             "The plain model computes this layer in one fused kernel, so its inside does not "
             "exist. torch.backends.mha.set_fastpath_enabled(False) runs it unfused."
         ),
