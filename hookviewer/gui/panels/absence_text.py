@@ -27,6 +27,13 @@ def _explanations() -> dict[str, str]:
         absence.NO_DATA: _tr("The model has shapes but no numbers."),
         absence.UNINITIALISED: _tr("This layer gets its shape when it is first run."),
         absence.CONTAINER: _tr("This node only holds others. Choose one of those below it."),
+        absence.IN_TRANSFORM: _tr(
+            "This value exists only inside a transform of torch.func, as vmap, for many at once."
+        ),
+        absence.IN_EXPORTED: _tr(
+            "An exported program runs as one graph, which calls no modules that could be looked "
+            "into."
+        ),
         absence.IN_TORCHSCRIPT: _tr("TorchScript modules cannot be looked into."),
         absence.NO_TENSORS: _tr("There is no tensor here."),
         absence.FUSED: _tr(
