@@ -9,6 +9,7 @@ from torch import Tensor
 
 from hookviewer.engine.gradients import Passage, Values
 from hookviewer.engine.graph import is_since, is_strided, next_sequence_number, value_of
+from hookviewer.engine.leaves import leaves
 from hookviewer.engine.sites import Watch
 
 
@@ -18,23 +19,28 @@ class Call:
 
     Attributes:
         watch: What is wanted of it.
-        kwargs: Its keywords; no other call has this very dictionary.
+        key: What no other call of the node has: its very tuple or dictionary of arguments.
+        since: The first sequence number of the graph nodes it makes.
         given: The tensors that went in, by leaf, as far as anything is to be known of them.
         had_graph: Whether a gradient can flow to any of these.
-        since: The first sequence number of the graph nodes it makes.
         numbers: The how-manieth call it is, by path; empty for recomputation.
         inputs: Those inputs whose gradients are wanted.
         ruled: The first value that went in, for an intervention with a rule.
     """
 
     watch: Watch
-    kwargs: Mapping[str, Any]
-    given: Mapping[str, Tensor]
-    had_graph: bool
+    key: object
     since: int
+    given: Mapping[str, Tensor] = field(default_factory=dict)
+    had_graph: bool = False
     numbers: dict[str, int] = field(default_factory=dict)
     inputs: Values = field(default_factory=dict)
     ruled: Tensor | None = None
+
+    def give(self, args: Iterable[Any], kwargs: Mapping[str, Any]) -> None:
+        """Note what goes in."""
+        self.given = leaves(named(args, kwargs))
+        self.had_graph = any(tensor.requires_grad for tensor in self.given.values())
 
     def told_apart(self, _leaf: str, returned: Tensor) -> Tensor:
         """Return ``returned``, or a view of all of it where the call hands on what it was given.

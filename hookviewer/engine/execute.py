@@ -152,7 +152,7 @@ def _score(target: Target, recorder: Recorder, output: Any) -> Tensor:
     live = recorder.live
     for path in target.nodes:
         if path not in live:
-            raise TargetError(f"The target needs '{path}', but '{path}' was not called.")
+            raise TargetError(f"The target is about '{path}', which was not called in this run.")
     return target.score(live)
 
 

@@ -81,13 +81,13 @@ class Operations(TorchFunctionMode):
         return not self._recording.is_counting or is_in_autograd_function(sys._getframe())
 
     @contextmanager
-    def looking(self, is_looking: bool = True) -> Iterator[None]:
-        """Take part in what is called in this block, or do not: not all calls are the model's."""
-        before, self._is_looking = self._is_looking, is_looking
+    def looking(self) -> Iterator[None]:
+        """Take part in what is called in this block: not all calls are the model's."""
+        self._is_looking = True
         try:
             yield
         finally:
-            self._is_looking = before
+            self._is_looking = False
 
     def __torch_function__(
         self,
@@ -126,25 +126,24 @@ class Operations(TorchFunctionMode):
     def _watched(
         self, watch: Watch, function: TorchFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        with self.looking(False):
-            call, args, kwargs = self._recording.begin(watch, args, kwargs)
-            given = [*leaves(named(args, kwargs)).values()]
-            versions = [*map(version_of, given)]
-            try:
-                with _kept_for_backward(given if watch.interventions else []):
-                    result = function(*args, **kwargs)
-            except BaseException:
-                self._recording.drop(call)
-                raise
-            written = _written(given, versions)
-            output = _only(written) if result is None else result
-            if not leaves(output):
-                self._recording.withdraw(call)
-                return result
-            handed_on = self._recording.end(call, output)
-            if watch.interventions and written:
-                return _written_back(written, result, handed_on)
-            return None if result is None else handed_on
+        call, args, kwargs = self._recording.begin(watch, kwargs, args, kwargs)
+        given = [*leaves(named(args, kwargs)).values()]
+        versions = [*map(version_of, given)]
+        try:
+            with _kept_for_backward(given if watch.interventions else []):
+                result = function(*args, **kwargs)
+        except BaseException:
+            self._recording.drop(call)
+            raise
+        written = _written(given, versions)
+        output = _only(written) if result is None else result
+        if not leaves(output):
+            self._recording.withdraw(call)
+            return result
+        handed_on = self._recording.end(call, args, kwargs, output)
+        if watch.interventions and written:
+            return _written_back(written, result, handed_on)
+        return None if result is None else handed_on
 
     def _take_attention(
         self,
@@ -163,8 +162,7 @@ class Operations(TorchFunctionMode):
         ]
         weights = attention_weights(function, args, kwargs) if sites else None
         if weights is not None:
-            with self.looking(False):
-                self._recording.take_attention(sites, weights)
+            self._recording.take_attention(sites, weights)
 
     def _note(
         self,
@@ -205,14 +203,15 @@ def _only(tensors: list[Tensor]) -> Any:
 
 
 def _written_back(written: list[Tensor], result: Any, handed_on: Any) -> Any:
-    """Put what an intervention made of a tensor that was changed in place into that tensor.
+    """Put what an intervention made of tensors that were changed in place into these tensors.
 
-    The model may go on with the tensor that it gave, not with what the operation returned.
+    The model may go on with a tensor that it gave, not with what the operation returned.
     """
-    new = [*leaves(handed_on).values()]
     old = written if result is None else [*leaves(result).values()]
-    for before, after in zip(old, new, strict=True):
-        if before is not after and any(before is tensor for tensor in written):
+    if not all(any(before is tensor for tensor in written) for before in old):
+        return handed_on
+    for before, after in zip(old, leaves(handed_on).values(), strict=True):
+        if before is not after:
             before.copy_(after)
     return result
 

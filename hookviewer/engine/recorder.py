@@ -1,6 +1,7 @@
 """The only module that registers hooks, and the one that removes them all."""
 
 import threading
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
@@ -8,6 +9,7 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as torch_module
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from hookviewer.engine.again import Manner
@@ -20,9 +22,10 @@ from hookviewer.engine.fusing import Fusing
 from hookviewer.engine.gradients import Gradients
 from hookviewer.engine.graph import nodes_between
 from hookviewer.engine.leaves import leaves, map_leaves, shape_of
+from hookviewer.engine.modes import without
 from hookviewer.engine.node import OperationRecord
 from hookviewer.engine.operations import Operations
-from hookviewer.engine.paths import Paths, is_scripted
+from hookviewer.engine.paths import Paths
 from hookviewer.engine.plan import Inputs, Plan, Tap
 from hookviewer.engine.recording import Recording
 from hookviewer.engine.roots import Roots
@@ -55,7 +58,8 @@ class Recorder:
         self._thread = threading.get_ident()
         self._stack = ExitStack()
         self._taken: set[tuple[Tap, str]] = set()
-        self._begun: dict[nn.Module, list[Call]] = {}
+        self._bulk: dict[nn.Module, Watch] = {}
+        self._begun: dict[nn.Module, list[Call]] = defaultdict(list)
         self.sites = Sites(paths, plan)
         self.collection = Collection(buffers, plan.byte_limit)
         self._gradients, self._roots = Gradients(self.collection), Roots(manner.plants)
@@ -78,17 +82,12 @@ class Recorder:
         with ExitStack() as stack:
             stack.callback(self._roots.remove)
             self.fusing.install(stack, self._paths.by_module)
-            if self._token is not None or self._operations is not None:
-                stack.callback(register_module_forward_pre_hook(self._on_enter).remove)
             for module, watch in self.sites.modules.items():
                 self._hook(stack, module, watch)
-            if self._plan.survey:
-                self._hook_all(stack)
+            self._hook_all(stack)
             if self.sites.want_gradients_of_operations:
                 self._hook_embeddings(stack)
             if self._operations is not None:
-                leave = register_module_forward_hook(self._on_leave, always_call=True)
-                stack.callback(leave.remove)
                 stack.enter_context(self._operations)
             self._stack = stack.pop_all()
         return self
@@ -97,15 +96,28 @@ class Recorder:
         self._stack.close()
 
     def _hook(self, stack: ExitStack, module: nn.Module, watch: Watch) -> None:
+        if not (watch.takes_inputs or module._forward_hooks or module._forward_pre_hooks):
+            self._bulk[module] = watch
+            return
         begin = partial(self._on_begin, watch)
         stack.callback(module.register_forward_pre_hook(begin, with_kwargs=True).remove)
         stack.callback(module.register_forward_hook(self._on_end, with_kwargs=True).remove)
 
     def _hook_all(self, stack: ExitStack) -> None:
-        for module, paths in self._paths.by_module.items():
-            if not is_scripted(module):  # which refuses hooks
-                survey = partial(self._on_survey, paths)
-                stack.callback(module.register_forward_hook(survey).remove)
+        """Register hooks that all modules share: hundreds for each run would take their time.
+
+        They know no keywords before a call, and come before the hooks of a module itself, so what
+        depends on either has hooks of its own.
+        """
+        if self._token is not None or self._operations is not None or self._bulk:
+            stack.callback(register_module_forward_pre_hook(self._on_enter).remove)
+        if self._plan.survey or self._bulk:
+            handle = register_module_forward_hook(self._on_return, with_kwargs=True)
+            stack.callback(_forget_keywords, handle.id)
+            stack.callback(handle.remove)
+        if self._operations is not None:
+            leave = register_module_forward_hook(self._on_leave, always_call=True)
+            stack.callback(leave.remove)
 
     def _hook_embeddings(self, stack: ExitStack) -> None:
         """Let gradients begin at what frozen embeddings make of whole numbers."""
@@ -152,10 +164,10 @@ class Recorder:
         args, kwargs = inputs.args, dict(inputs.kwargs)
         self._recording.check_awaited()
         if watch is not None:
-            call, args, kwargs = self._recording.begin(watch, args, kwargs)
-        with self._looking(True), self._saving():
+            call, args, kwargs = self._recording.begin(watch, args, args, kwargs)
+        with self._looking(), self._saving():
             output = self._paths.model(*args, **kwargs)
-        return output if watch is None else self._recording.end(call, output)
+        return output if watch is None else self._recording.end(call, args, kwargs, output)
 
     @property
     def has_planted(self) -> bool:
@@ -216,17 +228,18 @@ class Recorder:
                 full = FullBackward(score, edges, self._paths.parameters())
                 for node, tell in full.arrivals():
                     hooks.callback(node.register_prehook(tell).remove)
-                with self._looking(True):
+                with self._looking():
                     arrived = full.run()
             else:
-                with self._looking(True):
+                with self._looking():
                     arrived = partial_backward(score, edges)
         self._gradients.settle(arrived, self.fusing.until)
 
-    def _looking(self, is_looking: bool) -> AbstractContextManager[None]:
-        if self._operations is None:
-            return nullcontext()
-        return self._operations.looking(is_looking)
+    def _looking(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._operations is None else self._operations.looking()
+
+    def _aside(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._operations is None else without(self._operations)
 
     def _saving(self) -> AbstractContextManager[None]:
         if self._manner.saves_all or not self._plan.needs_backward:
@@ -237,41 +250,71 @@ class Recorder:
         if self._token is not None:
             self._token.check()
 
-    def _on_enter(self, module: nn.Module, _args: object) -> None:
-        if threading.get_ident() == self._thread:  # this hook sees every module of the process
-            self._check()
+    def _on_enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+        if threading.get_ident() != self._thread:  # this hook sees every module of the process
+            return
+        self._check()
+        if self._operations is not None:
             self._scopes.enter(module)
+        watch = self._bulk.get(module)
+        if watch is not None:
+            call, _, _ = self._recording.begin(watch, args, args, {})
+            self._begun[module].append(call)
 
     def _on_leave(self, module: nn.Module, _args: object, _output: object) -> None:
         if threading.get_ident() == self._thread:
             self._scopes.leave(module)
 
+    def _on_return(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    ) -> Any:
+        if threading.get_ident() != self._thread:
+            return None
+        if module in self._bulk:
+            output = self._ended(module, args, args, kwargs, output)
+        if self._plan.survey and self._recording.is_counting:
+            with self._aside():
+                self._survey(module, output)
+        return output
+
     def _on_begin(
         self, watch: Watch, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        with self._looking(False):
-            call, args, kwargs = self._recording.begin(watch, args, kwargs)
-        self._begun.setdefault(module, []).append(call)
+        with self._aside():
+            call, args, kwargs = self._recording.begin(watch, kwargs, args, kwargs)
+        self._begun[module].append(call)
         return args, kwargs
 
     def _on_end(
-        self, module: nn.Module, _args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> Any:
-        call = self._matching_call(module, kwargs)
-        with self._looking(False):
-            handed_on = self._recording.end(call, output)
-        return None if handed_on is output else handed_on
+        return self._ended(module, kwargs, args, kwargs, output)
 
-    def _on_survey(self, paths: list[str], _module: nn.Module, _args: object, output: Any) -> None:
-        if self._recording.is_counting:
-            with self._looking(False):
-                shape = next(map(shape_of, leaves(output).values()), ())
-            for path in paths:
-                self.shapes[path] = (*self.shapes.get(path, ()), shape)
+    def _ended(
+        self,
+        module: nn.Module,
+        key: object,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
+    ) -> Any:
+        call = self._matching_call(module, key)
+        with self._aside():
+            return self._recording.end(call, args, kwargs, output)
 
-    def _matching_call(self, module: nn.Module, kwargs: Mapping[str, Any]) -> Call:
+    def _survey(self, module: nn.Module, output: Any) -> None:
+        shape = next(map(shape_of, leaves(output).values()), ())
+        for path in self._paths.by_module.get(module, ()):
+            self.shapes[path] = (*self.shapes.get(path, ()), shape)
+
+    def _matching_call(self, module: nn.Module, key: object) -> Call:
         """Take back what ``_on_begin`` noted; calls that raised inside the model are dropped."""
         begun = self._begun[module]
-        while begun[-1].kwargs is not kwargs:
+        while begun[-1].key is not key:
             self._recording.drop(begun.pop())
         return begun.pop()
+
+
+def _forget_keywords(hook: int) -> None:
+    """Take away what torch leaves of a removed hook of all modules that knows keywords."""
+    torch_module._global_forward_hooks_with_kwargs.pop(hook, None)

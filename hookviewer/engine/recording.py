@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from hookviewer.engine.absence import IN_TRANSFORM, NO_TENSORS, STOPPED
-from hookviewer.engine.call import Call, named
+from hookviewer.engine.call import Call
 from hookviewer.engine.callers import is_in_transform
 from hookviewer.engine.cancel import Finished
 from hookviewer.engine.changes import changed
@@ -45,20 +45,27 @@ class Recording:
         """What each call of a node handed on, with its graph, where the target needs it."""
 
     def begin(
-        self, watch: Watch, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, watch: Watch, key: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Call, tuple[Any, ...], dict[str, Any]]:
-        """Record what goes in; return the call, and the arguments to make it with."""
+        """Record what goes in; return the call, and the arguments to make it with.
+
+        Args:
+            watch: What is wanted of it.
+            key: What no other call of this node has.
+            args: The positional arguments, as far as they are known.
+            kwargs: The keywords, as far as they are known.
+        """
         if is_in_transform():
-            return self._begin_unseen(watch, kwargs), args, kwargs
-        given: Mapping[str, Tensor] = {}
+            return self._begin_unseen(watch, key), args, kwargs
+        call = Call(watch, key, next_sequence_number())
         if watch.takes_inputs:
-            given = leaves(named(args, kwargs))
-            if watch.plants and watch.wants_grad_input and not _any_has_graph(given):
+            call.give(args, kwargs)
+            if watch.plants and watch.wants_grad_input and not call.had_graph:
                 args, kwargs = self.planted(args, kwargs)
-                given = leaves(named(args, kwargs))
-        call = Call(watch, kwargs, given, _any_has_graph(given), next_sequence_number())
+                call.give(args, kwargs)
+                call.since = next_sequence_number()
         if watch.has_rule:
-            call.ruled = _kept_for_a_rule(given)
+            call.ruled = _kept_for_a_rule(call.given)
         if self.is_counting:
             for site in watch.sites:
                 call.numbers[site.path] = site.calls
@@ -67,7 +74,7 @@ class Recording:
                     self._take_inputs(site, call)
         return call, args, kwargs
 
-    def end(self, call: Call, output: Any) -> Any:
+    def end(self, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> Any:
         """Record what came out; return what is to be handed on.
 
         Raises:
@@ -78,6 +85,8 @@ class Recording:
         for intervention in watch.interventions:
             handed_on = map_leaves(handed_on, partial(changed, intervention, call.ruled))
         if watch.wants_gradient:
+            if not watch.takes_inputs:
+                call.give(args, kwargs)
             handed_on = map_leaves(handed_on, call.told_apart)
             if watch.plants and not call.had_graph:
                 handed_on = self._roots.plant(handed_on)
@@ -99,7 +108,7 @@ class Recording:
             value = map_leaves(value, partial(changed, intervention, None))
         if watch.wants_gradient:
             self._roots.plant(value)
-        call = Call(watch, {}, {}, False, next_sequence_number())
+        call = Call(watch, None, next_sequence_number())
         for site in watch.sites:
             call.numbers[site.path] = 0
             site.calls = 1
@@ -134,12 +143,12 @@ class Recording:
                 site.calls -= 1
                 self._collection.withdraw(site.path, call.numbers[site.path])
 
-    def _begin_unseen(self, watch: Watch, kwargs: dict[str, Any]) -> Call:
+    def _begin_unseen(self, watch: Watch, key: object) -> Call:
         """Begin a call inside a transform of torch.func, whose tensors are none to keep."""
         for site in watch.sites:
             for tap in site.taps.values():
                 self._collection.miss(tap, None, None, IN_TRANSFORM)
-        return Call(Watch(()), kwargs, {}, False, 0)
+        return Call(Watch(()), key, 0)
 
     def _take_inputs(self, site: Site, call: Call) -> None:
         number = call.numbers[site.path]
@@ -185,10 +194,6 @@ class Recording:
         if any(map(is_differentiable, leaves(args).values())):
             return self._roots.plant(args), kwargs
         return args, self._roots.plant(kwargs)
-
-
-def _any_has_graph(tensors: Mapping[str, Tensor]) -> bool:
-    return any(tensor.requires_grad for tensor in tensors.values())
 
 
 def _kept_for_a_rule(given: Mapping[str, Tensor]) -> Tensor | None:

@@ -48,7 +48,7 @@ class Watch:
         plants: Whether values without a graph become roots of one where gradients are wanted.
         interventions: Those of all its paths.
         has_rule: Whether an intervention needs what goes in.
-        takes_inputs: Whether anything is to be known of what goes in.
+        takes_inputs: Whether what goes in must be looked at before the call.
         wants_grad_input: Whether the gradient through the call to its inputs is recorded.
         wants_gradient: Whether any gradient is recorded.
         wants_value: Whether anything is to be known of what comes out.
@@ -71,7 +71,8 @@ class Watch:
         value = Quantity.OUTPUT in wanted or gradient or any(site.is_live for site in self.sites)
         object.__setattr__(self, "interventions", interventions)
         object.__setattr__(self, "has_rule", has_rule)
-        object.__setattr__(self, "takes_inputs", Quantity.INPUT in wanted or gradient or has_rule)
+        takes = has_rule or not wanted.isdisjoint((Quantity.INPUT, Quantity.GRAD_INPUT))
+        object.__setattr__(self, "takes_inputs", takes)
         object.__setattr__(self, "wants_grad_input", Quantity.GRAD_INPUT in wanted)
         object.__setattr__(self, "wants_gradient", gradient)
         object.__setattr__(self, "wants_value", value)

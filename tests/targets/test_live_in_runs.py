@@ -61,7 +61,7 @@ def test_a_call_that_is_not_there_is_said(twice):
 def test_a_node_that_is_not_called_is_said():
     net = nn.Sequential(nn.Identity())
     net[0].unused = nn.Identity()
-    with pytest.raises(TargetError, match=r"'0\.unused' was not called"):
+    with pytest.raises(TargetError, match=r"'0\.unused', which was not called"):
         run(net, mean("0.unused"))
 
 
