@@ -1,7 +1,9 @@
 """Copy tensors to the host, into memory of earlier copies where nobody holds it any more."""
 
+import sys
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -9,8 +11,6 @@ from torch import Tensor, nn
 from hookviewer.engine.graph import is_strided
 
 _Kind = tuple[torch.dtype, torch.Size, tuple[int, ...]]
-_OWN_HOLDS = 2
-"""How often a memory is held that only this module holds: by its tensor, and by the question."""
 _GENERATIONS = 2
 """For how many runs memory is kept: one run may still be on show while the next is recorded."""
 
@@ -22,9 +22,20 @@ class _Memory:
 
     @property
     def is_free(self) -> bool:
-        storage = self.tensor.untyped_storage()
-        holds: int = torch._C._storage_Use_Count(storage._cdata)
-        return holds <= _OWN_HOLDS
+        """Whether nobody else holds it."""
+        return _holds(self.tensor) == _own_holds()
+
+
+def _holds(tensor: Tensor) -> tuple[int, int]:
+    """Return how often the memory of ``tensor`` is held, by tensors and by Python."""
+    storage = tensor.untyped_storage()
+    return torch._C._storage_Use_Count(storage._cdata), sys.getrefcount(storage)
+
+
+@cache
+def _own_holds() -> tuple[int, int]:
+    """Return how often memory is held that one tensor has to itself."""
+    return _holds(torch.empty(1))
 
 
 class Buffers:
@@ -51,6 +62,8 @@ class Buffers:
 
     def copy_of(self, tensor: Tensor) -> Tensor:
         """Return the values of ``tensor`` on the host, in its own dtype and strides."""
+        if tensor.is_mkldnn:
+            return tensor.detach().to_dense()
         if not _is_ordinary(tensor):
             return tensor.detach().to("cpu", copy=True)
         memories = self._memories[tensor.dtype, tensor.shape, tensor.stride()]

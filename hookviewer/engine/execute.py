@@ -12,6 +12,7 @@ from hookviewer.engine.absence import STOPPED
 from hookviewer.engine.again import Again, Manner, NothingSaved, RootRefused
 from hookviewer.engine.buffers import Buffers
 from hookviewer.engine.cancel import CancelToken, Finished
+from hookviewer.engine.computed import computed_tensors
 from hookviewer.engine.errors import HookviewerError, TargetError
 from hookviewer.engine.explain import explain
 from hookviewer.engine.failure import (
@@ -80,10 +81,11 @@ def _executed(paths: Paths, recorder: Recorder, plan: Plan) -> Run:
         torch.inference_mode(mode=False),
         torch.enable_grad(),
         preserved(paths, train=plan.train, seed=plan.seed),
-        eager(paths.root),
+        eager(paths.by_module),
         recorder,
     ):
         try:
+            recorder.take_parameters(_computed_parameters(paths, recorder.sites.taps))
             recorder.take_parameters(_parameters(paths, recorder.sites.taps))
             output, forward = _forward(paths, plan, recorder)
             recorder.output_leaves = tuple(leaves(output))
@@ -97,9 +99,10 @@ def _executed(paths: Paths, recorder: Recorder, plan: Plan) -> Run:
 
 
 def _forward(paths: Paths, plan: Plan, recorder: Recorder) -> tuple[Any, float]:
-    inputs = recorder.feed(plan.inputs, next((p.device for p in paths.parameters()), None))
     started = time.perf_counter()
     try:
+        inputs = recorder.feed(plan.inputs, next((p.device for p in paths.parameters), None))
+        started = time.perf_counter()
         output = recorder.call(inputs)
     except Finished:
         output = None
@@ -163,14 +166,25 @@ def _parameters(paths: Paths, taps: Iterable[Tap]) -> Mapping[Tap, Mapping[str, 
         owner = paths.owner(tap.path)
         if owner is not None:  # a parameter's own value is its output
             module, name = paths.modules[owner[0]], owner[1]
-            if tap.quantity not in (Quantity.INPUT, Quantity.GRAD_INPUT):
-                found[tap] = {name: own_tensors(module)[name]}
+            tensor = own_tensors(module)[name]
+            into = tap.quantity in (Quantity.INPUT, Quantity.GRAD_INPUT)
+            if not into and not is_uninitialised(tensor):
+                found[tap] = {name: tensor}
         elif tap.quantity.is_of_parameters and tap.path in paths.modules:
             own = own_tensors(paths.modules[tap.path])
             found[tap] = {
                 name: tensor for name, tensor in own.items() if not is_uninitialised(tensor)
             }
     return found
+
+
+def _computed_parameters(paths: Paths, taps: Iterable[Tap]) -> Mapping[Tap, Mapping[str, Tensor]]:
+    """Return what tapped modules will compute of their parameters, by tap and name."""
+    return {
+        tap: computed_tensors(paths.modules[tap.path])
+        for tap in taps
+        if tap.quantity is Quantity.PARAMETER and tap.path in paths.modules
+    }
 
 
 def _recorded(paths: Paths, plan: Plan, recorder: Recorder) -> Run:

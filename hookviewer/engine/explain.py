@@ -22,7 +22,7 @@ def explain(
 ) -> str:
     """Return the absence that stands for every call and leaf of ``tap``."""
     is_module = tap.path in paths.modules
-    reason = _of_parameters(paths, tap) if tap.quantity.is_of_parameters and is_module else None
+    reason = _of_parameters(paths, tap)
     if reason is not None:
         return reason
     if tap.quantity.is_gradient and plan.target is None:
@@ -50,7 +50,14 @@ def _of_calls(paths: Paths, tap: Tap, was_called: bool) -> str:
 
 
 def _of_parameters(paths: Paths, tap: Tap) -> str | None:
-    module = paths.modules[tap.path]
+    """Return why there are no numbers in what ``tap`` wants of parameters, if there are none."""
+    owner = paths.owner(tap.path)
+    if owner is not None:
+        tensor = own_tensors(paths.modules[owner[0]])[owner[1]]
+        return absence.UNINITIALISED if is_uninitialised(tensor) else None
+    module = paths.modules.get(tap.path) if tap.quantity.is_of_parameters else None
+    if module is None:
+        return None
     own = own_tensors(module)
     if any(map(is_uninitialised, own.values())):
         return absence.UNINITIALISED

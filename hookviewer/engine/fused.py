@@ -17,6 +17,8 @@ _FUSED = frozenset(
 """What only the fast path runs; the last is how an encoder begins to leave its padding out."""
 _NOT_FUSED = frozenset({"aten::linear", "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"})
 """What the way without fusion begins with, once it has looked at the masks."""
+FUSIBLE = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
+"""The modules that may run fused."""
 _PARAMETRIZATIONS = "parametrizations"
 """The name under which torch keeps the modules that compute a module's parameters."""
 

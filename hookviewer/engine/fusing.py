@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from hookviewer.engine.call import named, unnamed
-from hookviewer.engine.fused import has_hooks, may_run_fused, run_without_hooks, runs_fused
+from hookviewer.engine.fused import FUSIBLE, has_hooks, may_run_fused, run_without_hooks, runs_fused
 from hookviewer.engine.graph import next_sequence_number
 from hookviewer.engine.leaves import map_leaves
 from hookviewer.engine.masks import without_planted_masks
@@ -41,7 +41,8 @@ class Fusing:
 
     def install(self, stack: ExitStack, by_module: dict[nn.Module, list[str]]) -> None:
         """Stand between, until ``stack`` is closed. Call it before anything else is hooked."""
-        modules = [module for module in by_module if may_run_fused(module)]
+        kinds = {kind for kind in set(map(type, by_module)) if issubclass(kind, FUSIBLE)}
+        modules = [m for m in by_module if type(m) in kinds and may_run_fused(m)] if kinds else []
         if modules:
             self._paths = by_module
             self._hooked = frozenset(filter(has_hooks, by_module))

@@ -17,7 +17,7 @@ def runnable(paths: Paths) -> Paths:
     Raises:
         CannotRunError: The model has no numbers to compute with, or cannot be copied.
     """
-    tensors = [*paths.parameters(), *paths.buffers()]
+    tensors = [*paths.parameters, *paths.buffers]
     if any(tensor.is_meta for tensor in tensors):
         raise CannotRunError(
             "This model is on the meta device: it has shapes but no numbers. Load weights into it."

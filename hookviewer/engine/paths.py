@@ -1,6 +1,7 @@
 """Find modules, parameters and buffers by path, and describe a model as a tree of Nodes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch.nn.parameter import is_lazy
 
 from hookviewer.engine.errors import UnknownPathError
 from hookviewer.engine.node import Node, NodeKind
-from hookviewer.engine.unwrap import named_modules, unwrapped
+from hookviewer.engine.unwrap import compiled_wrappers, named_modules, unwrapped
 
 
 class Paths:
@@ -28,18 +29,22 @@ class Paths:
         self.modules: dict[str, nn.Module] = {}
         self.by_module: dict[nn.Module, list[str]] = {}
         """Every module once, with all its paths."""
+        self.wrappers = compiled_wrappers(self.root) if self.root is not None else []
+        """Modules that have no path."""
         if self.root is not None:
             for name, module in named_modules(self.root):
                 path = _escaped(name)
                 self.modules[path] = module
                 self.by_module.setdefault(module, []).append(path)
 
+    @cached_property
     def parameters(self) -> list[Tensor]:
-        """Return every parameter once."""
+        """Every parameter once, as it was when first asked for."""
         return _each_once(module._parameters for module in self.by_module)
 
+    @cached_property
     def buffers(self) -> list[Tensor]:
-        """Return every buffer once."""
+        """Every buffer once, as it was when first asked for."""
         return _each_once(module._buffers for module in self.by_module)
 
     def owner(self, path: str) -> tuple[str, str] | None:
@@ -94,7 +99,12 @@ def is_uninitialised(tensor: Tensor) -> bool:
 
 def is_scripted(module: nn.Module) -> bool:
     """Whether ``module`` is TorchScript, of which nothing can be recorded."""
-    return isinstance(module, torch.jit.ScriptModule)
+    return _is_script(type(module))  # type: ignore[arg-type]  # a class can be hashed
+
+
+@cache
+def _is_script(kind: Any) -> bool:
+    return issubclass(kind, torch.jit.ScriptModule)
 
 
 def is_container(module: nn.Module) -> bool:
@@ -147,8 +157,8 @@ def _tensor_nodes(owner: str, module: nn.Module) -> Iterator[Node]:
 
 
 def _each_once(named: Iterable[Mapping[str, Tensor | None]]) -> list[Tensor]:
-    tensors = (tensor for each in named for tensor in each.values() if tensor is not None)
-    return list({id(tensor): tensor for tensor in tensors}.values())
+    tensors = [t for each in named if each for t in each.values() if t is not None]
+    return list(dict(zip(map(id, tensors), tensors, strict=True)).values())
 
 
 def _below(owner: str, name: str) -> str:

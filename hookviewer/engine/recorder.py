@@ -33,6 +33,9 @@ from hookviewer.engine.saved import nothing_saved_until
 from hookviewer.engine.scopes import Scopes
 from hookviewer.engine.sites import Sites, Watch
 
+_MANY = 0.3
+"""The share of modules above which hooks that all share cost less than each module's own."""
+
 
 class Recorder:
     """Hooks a model for the length of a ``with`` block and collects captures.
@@ -83,7 +86,10 @@ class Recorder:
             stack.callback(self._roots.remove)
             self.fusing.install(stack, self._paths.by_module)
             for module, watch in self.sites.modules.items():
-                self._hook(stack, module, watch)
+                if self._may_share_hooks(module, watch):
+                    self._bulk[module] = watch
+                else:
+                    self._hook(stack, module, watch)
             self._hook_all(stack)
             if self.sites.want_gradients_of_operations:
                 self._hook_embeddings(stack)
@@ -94,21 +100,26 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        self.fusing.mode = (
+            None  # which holds it too: what was captured would wait for the collector
+        )
+
+    def _may_share_hooks(self, module: nn.Module, watch: Watch) -> bool:
+        """Whether hooks that all modules share are enough, and cheaper than hooks of its own.
+
+        They know no keywords before a call, and come before the hooks of a module itself.
+        """
+        are_many = len(self.sites.modules) > len(self._paths.by_module) * _MANY
+        has_hooks = module._forward_hooks or module._forward_pre_hooks
+        return are_many and not watch.takes_inputs and not has_hooks
 
     def _hook(self, stack: ExitStack, module: nn.Module, watch: Watch) -> None:
-        if not (watch.takes_inputs or module._forward_hooks or module._forward_pre_hooks):
-            self._bulk[module] = watch
-            return
         begin = partial(self._on_begin, watch)
         stack.callback(module.register_forward_pre_hook(begin, with_kwargs=True).remove)
         stack.callback(module.register_forward_hook(self._on_end, with_kwargs=True).remove)
 
     def _hook_all(self, stack: ExitStack) -> None:
-        """Register hooks that all modules share: hundreds for each run would take their time.
-
-        They know no keywords before a call, and come before the hooks of a module itself, so what
-        depends on either has hooks of its own.
-        """
+        """Register the hooks that all modules share."""
         if self._token is not None or self._operations is not None or self._bulk:
             stack.callback(register_module_forward_pre_hook(self._on_enter).remove)
         if self._plan.survey or self._bulk:
@@ -225,7 +236,7 @@ class Recorder:
                 for node in between:
                     hooks.callback(node.register_prehook(self._check).remove)
             if needs_full_backward(between):
-                full = FullBackward(score, edges, self._paths.parameters())
+                full = FullBackward(score, edges, self._paths.parameters)
                 for node, tell in full.arrivals():
                     hooks.callback(node.register_prehook(tell).remove)
                 with self._looking():

@@ -92,7 +92,7 @@ class Recording:
                 handed_on = self._roots.plant(handed_on)
         if watch.wants_value and self.is_counting:
             self._take_outputs(call, handed_on)
-        if self.awaited is not None:
+        if self.awaited is not None and self.is_counting:
             self.awaited.difference_update(site.path for site in watch.sites)
             self.check_awaited()
         return handed_on

@@ -68,7 +68,7 @@ class RunIndex:
         for number, ((tap, call, leaf), reason) in enumerate(absences.items()):
             self._missing[tap].append((number, leaf, reason))
             self._missing_in[tap, call].append((number, leaf, reason))
-            if call is not None:
+            if call is not None and not tap.quantity.is_of_parameters:
                 self._count(tap.path, call)
 
     def _count(self, path: str, call: int) -> None:

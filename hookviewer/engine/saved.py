@@ -27,23 +27,36 @@ def nothing_saved_until(wanted: Callable[[], bool]) -> Iterator[None]:
     if wanted():
         yield
         return
-    is_on = True
-
-    def packed(tensor: Tensor) -> _Packed:
-        nonlocal is_on
-        if not wanted():
-            return None
-        is_on = False  # that this function is called shows that these hooks are the innermost
-        hooks.__exit__()
-        return tensor, version_of(tensor)
-
-    hooks = saved_tensors_hooks(packed, _unpacked)
-    hooks.__enter__()
+    saving = _Saving(wanted)
     try:
         yield
     finally:
-        if is_on:
+        saving.end()
+
+
+class _Saving:
+    """Hooks that keep nothing at first, and take themselves away.
+
+    The graph holds them for as long as it lives, so at the end they let go of all that they hold.
+    """
+
+    def __init__(self, wanted: Callable[[], bool]) -> None:
+        self._wanted: Callable[[], bool] | None = wanted
+        self._hooks: saved_tensors_hooks | None = saved_tensors_hooks(self._packed, _unpacked)
+        self._hooks.__enter__()
+
+    def end(self) -> None:
+        """Take the hooks away, unless that was done."""
+        hooks, self._hooks, self._wanted = self._hooks, None, None
+        if hooks is not None:
             hooks.__exit__()
+
+    def _packed(self, tensor: Tensor) -> _Packed:
+        if self._wanted is not None and not self._wanted():
+            return None
+        self.end()  # that this function is called shows that these hooks are the innermost
+        kept = tensor.detach()  # with its graph, the output of a node would hold that node
+        return kept, version_of(kept)
 
 
 def is_about_hooks(error: Exception) -> bool:

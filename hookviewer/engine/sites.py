@@ -188,9 +188,14 @@ class Sites:
         return self._paths.modules or ("",)  # any callable has a root
 
     def _watches(self) -> dict[nn.Module, Watch]:
+        if any(map(is_glob, self._wanted())):
+            modules = list(self._paths.by_module)
+        else:
+            named = self._wanted() & self._paths.modules.keys()
+            modules = list(dict.fromkeys(self._paths.modules[path] for path in sorted(named)))
         found = {}
-        for module, paths in self._paths.by_module.items():
-            watch = self._watch(paths, NodeKind.MODULE)
+        for module in modules:
+            watch = self._watch(self._paths.by_module[module], NodeKind.MODULE)
             if watch is not None and not is_scripted(module):  # which refuses hooks
                 found[module] = watch
         return found

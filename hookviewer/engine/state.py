@@ -1,9 +1,9 @@
 """Leave the model, and everything random, exactly as it was found."""
 
-import random
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from operator import is_
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from hookviewer.engine.graph import is_strided
 from hookviewer.engine.paths import Paths, is_scripted, is_uninitialised
+from hookviewer.engine.random_states import GENERATORS, preserved_generator, random_states
 from hookviewer.engine.unwrap import is_exported
 
 _MUTABLE = (list, dict, set, deque)
@@ -35,13 +36,15 @@ def preserved(paths: Paths, *, train: bool, seed: int | None) -> Iterator[None]:
     are what they were.
     """
     switch = any(module.training != train for module in paths.by_module)
-    at_risk = paths.parameters() if train else _parameters_switched_by_hand(paths) if switch else []
-    with ExitStack() as stack, _random_states(seed):
+    at_risk = paths.parameters if train else _parameters_written_in_forward(paths)
+    if switch and not train:
+        at_risk += _parameters_switched_by_hand(paths)
+    with ExitStack() as stack, random_states(seed):
         for module in filter(is_scripted, paths.by_module):  # its mode is no attribute of Python's
             stack.callback(setattr, module, "training", module.training)
-        parameters = {id(parameter): parameter for parameter in paths.parameters()}
+        parameters = {id(parameter): parameter for parameter in paths.parameters}
         gradients = [(p, p.grad) for p in parameters.values()]
-        attributes = _Attributes(_all_modules(paths))
+        attributes = _Attributes([*paths.by_module, *paths.wrappers])
         held = {id(tensor): tensor for tensor in attributes.tensors}
         every = [t for t in (held | parameters).values() if not is_uninitialised(t)]
         stack.callback(_put_back_gradients, gradients)
@@ -58,16 +61,16 @@ def preserved(paths: Paths, *, train: bool, seed: int | None) -> Iterator[None]:
         yield
 
 
-def _all_modules(paths: Paths) -> Iterable[nn.Module]:
-    """Return every module once, those too that only wrap others and have no path."""
-    wrapping = paths.root.modules() if paths.root is not None else ()
-    return dict.fromkeys([*paths.by_module, *wrapping])
-
-
 def _parameters_switched_by_hand(paths: Paths) -> list[Tensor]:
     """Return the parameters of modules with a ``train`` of their own, which may merge weights."""
     modules = [module for module in paths.by_module if type(module).train is not nn.Module.train]
     return [tensor for module in modules for tensor in module.parameters(recurse=False)]
+
+
+def _parameters_written_in_forward(paths: Paths) -> list[Tensor]:
+    """Return the parameters of embeddings that cut off long rows whenever they are used."""
+    bounded = (nn.Embedding, nn.EmbeddingBag)
+    return [m.weight for m in paths.by_module if isinstance(m, bounded) and m.max_norm is not None]
 
 
 def _put_back_gradients(gradients: Iterable[tuple[Tensor, Tensor | None]]) -> None:
@@ -87,69 +90,90 @@ class _Attributes:
     """
 
     def __init__(self, modules: Iterable[nn.Module]) -> None:
-        self._present = [vars(module) for module in modules]
-        self._before = [attributes.copy() for attributes in self._present]
+        spaces = [vars(module) for module in modules]
         values = [
-            value
-            for attributes in self._before
-            for value in attributes.values()
-            if type(value) not in _SIMPLE
+            value for space in spaces for value in space.values() if type(value) not in _SIMPLE
         ]
         self._empty = [value for value in values if type(value) in _DICTIONARIES and not value]
-        self._filled: list[tuple[Any, Any]] = []
+        self._sequences: list[tuple[Any, Any]] = []
         self._arrays: list[tuple[Any, Any]] = []
+        self._generators: list[Callable[[], object]] = []
         self._seen: set[int] = set()
         self.tensors: list[Tensor] = []
+        inner: list[dict[Any, Any]] = []
         for value in values:
             if type(value) not in _DICTIONARIES or value:
-                self._note(value)
+                self._note(value, inner)
+        self._dictionaries = _Dictionaries([*spaces, *inner])
 
     def restore(self) -> None:
         """Put everything back; what was not touched is only looked at."""
-        for present, before in zip(self._present, self._before, strict=True):
-            same = present.keys() == before.keys()
-            if not (same and all(map(is_, present.values(), before.values()))):
-                present.clear()
-                present.update(before)
+        self._dictionaries.restore()
         if any(self._empty):
             for container in self._empty:
                 container.clear()
-        for container, before in self._filled:
-            _refill(container, before)
+        for container, before in self._sequences:
+            if len(container) != len(before) or not all(map(is_, container, before)):
+                container.clear()
+                (container.update if isinstance(container, set) else container.extend)(before)
         for array, before in self._arrays:
             array[...] = before
+        for put_back in self._generators:
+            put_back()
 
-    def _note(self, value: Any) -> None:
+    def _note(self, value: Any, dictionaries: list[dict[Any, Any]]) -> None:
+        if isinstance(value, nn.Module):
+            return
         if isinstance(value, Tensor):
             self.tensors.append(value)
-        elif isinstance(value, tuple):
-            self._note_all(value)
-        elif isinstance(value, _MUTABLE):
-            if id(value) not in self._seen:
-                self._seen.add(id(value))
-                self._filled.append((value, value.copy()))
-                self._note_all(value.values() if isinstance(value, dict) else value)
         elif isinstance(value, np.ndarray):
             self._arrays.append((value, value.copy()))
+        elif isinstance(value, GENERATORS):
+            self._generators.append(preserved_generator(value))
+        elif isinstance(value, tuple):
+            self._note_all(value, dictionaries)
+        elif isinstance(value, _MUTABLE) and id(value) not in self._seen:
+            self._seen.add(id(value))
+            if isinstance(value, dict):
+                dictionaries.append(value)
+                self._note_all(value.values(), dictionaries)
+            else:
+                self._sequences.append((value, value.copy()))
+                self._note_all(value, dictionaries)
 
-    def _note_all(self, values: Iterable[Any]) -> None:
-        for value in values:
-            if type(value) not in _SIMPLE:
-                self._note(value)
+    def _note_all(self, values: Collection[Any], dictionaries: list[dict[Any, Any]]) -> None:
+        if not _SIMPLE.issuperset(map(type, values)):
+            for value in values:
+                if type(value) not in _SIMPLE:
+                    self._note(value, dictionaries)
 
 
-def _refill(container: Any, before: Any) -> None:
-    """Give ``container`` the items of ``before``, unless it holds these very objects."""
-    is_dictionary = isinstance(container, dict)
-    if len(container) == len(before) and (not is_dictionary or [*container] == [*before]):
-        parts = (container.values(), before.values()) if is_dictionary else (container, before)
-        if all(map(is_, *parts)):
+class _Dictionaries:
+    """What many dictionaries held."""
+
+    def __init__(self, dictionaries: list[dict[Any, Any]]) -> None:
+        self._present = dictionaries
+        self._before = [each.copy() for each in dictionaries]
+        self._sizes = [*map(len, dictionaries)]
+
+    def restore(self) -> None:
+        """Give each its own keys and values, the very same objects."""
+        if self._are_unchanged():
             return
-    container.clear()
-    if isinstance(container, dict | set):
-        container.update(before)
-    else:
-        container.extend(before)
+        for present, before in zip(self._present, self._before, strict=True):
+            present.clear()
+            present.update(before)
+
+    def _are_unchanged(self) -> bool:
+        present, before = self._present, self._before
+        chained = chain.from_iterable
+        return (
+            self._sizes == [*map(len, present)]
+            and all(
+                map(is_, chained(d.values() for d in present), chained(d.values() for d in before))
+            )
+            and all(map(is_, chained(present), chained(before)))
+        )
 
 
 class _Identities:
@@ -218,21 +242,3 @@ def _copy_back(memory: Tensor, before: Tensor) -> None:
     if not torch.equal(memory, before):
         with torch.no_grad():
             memory.copy_(before)
-
-
-@contextmanager
-def _random_states(seed: int | None) -> Iterator[None]:
-    numpy_state, python_state = np.random.get_state(), random.getstate()
-    devices: list[int] = []
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        devices = list(range(torch.cuda.device_count()))
-    with torch.random.fork_rng(devices=devices):
-        try:
-            if seed is not None:
-                torch.manual_seed(seed)
-                np.random.seed(seed % 2**32)
-                random.seed(seed)
-            yield
-        finally:
-            np.random.set_state(numpy_state)
-            random.setstate(python_state)

@@ -13,7 +13,7 @@ What is exact, and what is not:
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -57,18 +57,27 @@ def unwrapped(model: Callable[..., Any] | ExportedProgram) -> Unwrapped:
     return Unwrapped(model, inner)
 
 
-def named_modules(module: nn.Module, path: str = "") -> Iterator[tuple[str, nn.Module]]:
-    """Yield every module below ``path`` with its path, shared ones under each of theirs.
+def named_modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """Yield every module of ``module`` with its path, shared ones under each of theirs.
 
     A compiled module is passed over: its path is that of what was compiled.
     """
     compiled = _compiled_kind()
-    while compiled is not None and isinstance(module, compiled):
-        module = module._modules["_orig_mod"]
-    yield path, module
-    for name, inner in module._modules.items():
-        if inner is not None:
-            yield from named_modules(inner, f"{path}.{name}" if path else name)
+    waiting = [("", module)]
+    while waiting:
+        path, module = waiting.pop()
+        while compiled is not None and isinstance(module, compiled):
+            module = module._modules["_orig_mod"]
+        yield path, module
+        start = f"{path}." if path else ""
+        inner = [(start + name, each) for name, each in module._modules.items() if each is not None]
+        waiting += reversed(inner)
+
+
+def compiled_wrappers(module: nn.Module) -> list[nn.Module]:
+    """Return the modules that only stand for a compiled one, and so have no path."""
+    compiled = _compiled_kind()
+    return [] if compiled is None else [m for m in module.modules() if type(m) is compiled]
 
 
 def is_exported(module: nn.Module) -> bool:
@@ -77,8 +86,8 @@ def is_exported(module: nn.Module) -> bool:
 
 
 @contextmanager
-def eager(module: nn.Module | None) -> Iterator[None]:
-    """Run what ``module`` calls in this block uncompiled, in this thread, on one device.
+def eager(modules: Iterable[nn.Module]) -> Iterator[None]:
+    """Run what ``modules`` call in this block uncompiled, in this thread, on one device.
 
     Hooks and function modes then see everything. What was compiled stays so for later; meanwhile
     nothing in this process runs compiled.
@@ -86,7 +95,7 @@ def eager(module: nn.Module | None) -> Iterator[None]:
     with ExitStack() as stack:
         if _compiled_kind() is not None:
             stack.enter_context(torch.compiler.set_stance("force_eager"))
-        for each in module.modules() if module is not None else ():
+        for each in modules:
             if isinstance(each, DataParallel | DistributedDataParallel):
                 stack.enter_context(_handing_on(each))
         yield

@@ -123,7 +123,7 @@ def test_what_is_compiled_has_the_paths_of_the_original(build):
 @pytest.mark.parametrize("build", COMPILED)
 def test_hooks_put_on_what_is_compiled_fire_and_values_are_the_originals(build):
     net, original = build(), Net().eval()
-    with eager(net), recorded(net) as paths:
+    with eager(net.modules()), recorded(net) as paths:
         output = net(X)
     assert paths == ["a", "b.0", "b.1", "b", ""]
     assert torch.equal(output, original(X))
@@ -131,7 +131,7 @@ def test_hooks_put_on_what_is_compiled_fire_and_values_are_the_originals(build):
 
 def test_a_function_mode_sees_what_is_compiled():
     net = compiled_function()
-    with eager(net), Seen() as seen:
+    with eager(net.modules()), Seen() as seen:
         net(X)
     assert [name for name in seen.names if name in ("linear", "mul", "add")] == [
         "linear", "mul", "add",
@@ -142,7 +142,7 @@ def test_a_function_mode_sees_what_is_compiled():
 def test_what_is_compiled_stays_so_and_is_not_compiled_again(build):
     net = build()
     before = compilations()
-    with eager(net), recorded(net):
+    with eager(net.modules()), recorded(net):
         net(X)
     used(net)
     assert compilations() == before > 0
@@ -151,7 +151,7 @@ def test_what_is_compiled_stays_so_and_is_not_compiled_again(build):
 def test_how_things_are_compiled_is_put_back_after_an_error():
     net = compiled_whole()
     with torch.compiler.set_stance("fail_on_recompile"):
-        with pytest.raises(ValueError, match="force_eager"), eager(net):
+        with pytest.raises(ValueError, match="force_eager"), eager(net.modules()):
             raise ValueError(stance())
         assert stance() == "fail_on_recompile"
 
@@ -160,7 +160,7 @@ def test_where_nothing_is_compiled_no_compiler_is_loaded():
     script = (
         "import sys; from torch import nn; from hookviewer.engine.unwrap import *\n"
         "net = nn.Sequential(nn.ReLU())\n"
-        "with eager(net): assert [path for path, _ in named_modules(net)] == ['', '0']\n"
+        "with eager(net.modules()): assert [path for path, _ in named_modules(net)] == ['', '0']\n"
         "assert 'torch._dynamo' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
@@ -178,7 +178,7 @@ def test_shared_modules_have_all_their_paths_and_absent_ones_none():
 def test_data_parallel_keeps_its_paths_and_calls_each_node_once():
     net = nn.DataParallel(Net().eval())
     net.device_ids = [0, 1]  # as with two GPUs, which this machine need not have
-    with eager(net), recorded(net) as paths:
+    with eager(net.modules()), recorded(net) as paths:
         output = net(X)
     assert paths == ["module.a", "module.b.0", "module.b.1", "module.b", "module", ""]
     assert torch.equal(output, Net().eval()(X))
@@ -186,7 +186,7 @@ def test_data_parallel_keeps_its_paths_and_calls_each_node_once():
 
 def test_data_parallel_hands_keywords_on():
     net = nn.DataParallel(Net().eval())
-    with eager(net):
+    with eager(net.modules()):
         assert torch.equal(net(x=X), Net().eval()(X))
 
 
@@ -196,14 +196,14 @@ def test_data_parallel_gets_its_own_forward_back_after_an_error(digest, own):
     if own:
         net[0].forward = net[0].forward
     before = digest(net)
-    with pytest.raises(ValueError, match="on purpose"), eager(net):
+    with pytest.raises(ValueError, match="on purpose"), eager(net.modules()):
         raise ValueError("on purpose")
     assert digest(net) == before
 
 
 def test_distributed_data_parallel_prepares_nothing_and_stays_ready_to_train(group, monkeypatch):
     net = nn.parallel.DistributedDataParallel(Net())
-    with monkeypatch.context() as patch, eager(net), recorded(net) as paths:
+    with monkeypatch.context() as patch, eager(net.modules()), recorded(net) as paths:
         patch.setattr(net, "_pre_forward", lambda *_, **__: pytest.fail("was prepared"))
         net(X)
     assert paths == ["module.a", "module.b.0", "module.b.1", "module.b", "module", ""]
@@ -225,7 +225,7 @@ def test_a_method_or_a_partial_call_of_a_module_shows_the_module(wrap, times):
     model = wrap(net)
     found = unwrapped(model)
     assert (found.call, found.module) == (model, net)
-    with eager(found.module), recorded(found.module) as paths:
+    with eager(found.module.modules()), recorded(found.module) as paths:
         output = found.call(X)
     assert torch.equal(output, net.a(X) * times)
     assert paths == ["a"]
@@ -255,7 +255,7 @@ def program():
 
 def test_an_exported_program_shows_the_modules_it_was_made_of(program):
     found = unwrapped(program)
-    with eager(found.module), recorded(found.module) as paths:
+    with eager(found.module.modules()), recorded(found.module) as paths:
         output = found.call(X)
     assert paths == ["a", "b.0", "b.1", "b", ""]
     assert torch.equal(output, Net().eval()(X))
@@ -273,14 +273,14 @@ def test_the_module_of_an_exported_program_is_known_for_what_it_is(program):
     assert not is_exported(fx.symbolic_trace(Net()))
     assert not is_exported(unwrapped(program).module)
     assert not is_exported(Net())
-    with eager(module), recorded(module) as paths:
+    with eager(module.modules()), recorded(module) as paths:
         module(X)
     assert not {"a", "b.0", "b"} & {*paths}
 
 
 def test_a_traced_model_is_a_model_like_any_other():
     net = fx.symbolic_trace(Net().eval())
-    with eager(net), recorded(net) as paths:
+    with eager(net.modules()), recorded(net) as paths:
         output = net(X)
     assert paths == ["a", "b.0", "b.1", ""]
     assert torch.equal(output, Net().eval()(X))
@@ -296,7 +296,7 @@ def test_fused_modules_show_what_really_runs():
         module.register_forward_hook(
             lambda module, _, output, path=path: outputs.update({path: output})
         )
-    with eager(fused):
+    with eager(fused.modules()):
         fused(picture)
     assert [*outputs] == ["0.0", "0.1", "0", "1", "2", ""]
     torch.testing.assert_close(outputs["0"], plain(picture))
