@@ -105,6 +105,12 @@ def test_a_sparse_value_that_names_an_element_twice_keeps_both(passed):
     assert output.to_dense().tolist() == [[0, 5], [0, 0]]
 
 
+def test_a_value_in_a_layout_of_one_library_is_recorded_as_a_plain_one(passed):
+    run = passed(lambda x: x.detach().to_mkldnn())
+    assert run["body.0"].output.tolist() == X.tolist()
+    assert run["body.1"].input.tolist() == X.tolist()
+
+
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype")
 @pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
 def test_nested_values_have_values_and_gradients_part_by_part(passed, layout):

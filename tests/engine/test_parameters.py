@@ -73,3 +73,43 @@ def test_parameters_are_those_the_forward_began_with(record):
     node = record(net, X, "", quantities=PARAMETERS, train=True)[""]
     assert node.parameters["running_mean"].tolist() == [0, 0, 0]
     assert node.parameters["num_batches_tracked"].item() == 0
+
+
+def test_a_module_that_is_not_called_has_no_calls_whatever_is_asked_of_its_parameters(
+    record, around
+):
+    net = around(nn.BatchNorm1d(3).double(), lambda body, x: x * 1)
+    node = record(net, X, "body", quantities=("output", *PARAMETERS))["body"]
+    assert node.absence("parameter_gradient", leaf="num_batches_tracked") is not None
+    assert node.calls == ()
+
+
+class Direct(nn.Module):
+    """Has parameters and a buffer of its own beside a list of them, as transformers have."""
+
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.tensor([5.0, 6.0]))
+        self.scales = nn.ParameterList([torch.ones(1), torch.full((1,), 2.0)])
+        self.register_buffer("places", torch.tensor([0.0, 1.0]), persistent=False)
+
+    def forward(self, x):
+        return (x * self.token + self.places) * self.scales[1]
+
+
+def test_parameters_of_no_layer_are_shown_at_their_owner_and_at_their_own_paths(record):
+    paths = ["", "scales", "token", "places", "scales.1", "scales.0"]
+    run = record(Direct(), torch.ones(2), paths, quantities=["output", "grad_output", *PARAMETERS])
+    assert {name: t.tolist() for name, t in run[""].parameters.items()} == {
+        "token": [5, 6],
+        "places": [0, 1],
+    }
+    assert {name: t.tolist() for name, t in run["scales"].parameters.items()} == {
+        "0": [1],
+        "1": [2],
+    }
+    assert run["scales"].absence("output") == "container"
+    assert run["token"].grad_output.tolist() == [2, 2]
+    assert run["scales.1"].grad_output.tolist() == [5 + 6 + 1]
+    assert run["scales.0"].absence("grad_output") == "no path to the target"
+    assert run["places"].output.tolist() == [0, 1]
