@@ -6,6 +6,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import hashlib
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -121,7 +122,7 @@ def _digest(model):
         "modules": {path: _traces_in(module) for path, module in model.named_modules()},
         "state": {name: _bytes(value) for name, value in model.state_dict().items()},
         "random": _random_states(),
-        "modes": (torch.is_grad_enabled(), torch.is_inference_mode_enabled()),
+        "modes": _modes(),
         "global hooks": _hooks(vars(torch.nn.modules.module), "_global_"),
         "torch": _identities(vars(nn.functional), vars(torch.Tensor), vars(nn.Module), vars(torch)),
     }
@@ -139,6 +140,7 @@ def _traces_of(tensor):
         _bytes(tensor),
         tensor.requires_grad,
         tensor.grad_fn is None,
+        _hooks_of(tensor),
         None if grad is None else (id(grad), _bytes(grad)),
     )
 
@@ -162,6 +164,24 @@ def _hooks(names, start):
     }
 
 
+def _hooks_of(tensor):
+    kinds = (tensor._backward_hooks, tensor._post_accumulate_grad_hooks if tensor.is_leaf else None)
+    return [[(number, id(hook)) for number, hook in (hooks or {}).items()] for hooks in kinds]
+
+
+def _modes():
+    compiling = sys.modules.get("torch._dynamo.eval_frame")
+    return {
+        "gradients": (torch.is_grad_enabled(), torch.is_inference_mode_enabled()),
+        "function modes": torch._C._len_torch_function_stack(),
+        "dispatch modes": torch._C._len_torch_dispatch_stack(),
+        "hooks of saved tensors": torch._C._autograd._top_saved_tensors_default_hooks(True),
+        "fused attention": torch.backends.mha.get_fastpath_enabled(),
+        "stance": getattr(compiling, "_stance", None),
+        "threads": torch.get_num_threads(),
+    }
+
+
 def _bytes(tensor):
     if is_lazy(tensor) or tensor.is_meta:
         return "no bytes"
@@ -180,5 +200,6 @@ def _hash(content):
 
 
 def _identities(*namespaces):
-    named = [[(name, id(value)) for name, value in each.items()] for each in namespaces]
+    cached = "__slotnames__"  # Python's own note on a class, written by its first copy or pickle
+    named = [[(name, id(each[name])) for name in each if name != cached] for each in namespaces]
     return _hash(repr(named).encode())
