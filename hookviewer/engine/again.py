@@ -11,10 +11,12 @@ class Manner:
         saves_all: Whether the whole graph keeps what a backward would need, not only the part that
             gradients are wanted of.
         plants: Whether values without a graph are made roots of one where gradients are wanted.
+        plants_inputs: Whether the inputs are, whatever is wanted.
     """
 
     saves_all: bool = False
     plants: bool = True
+    plants_inputs: bool = False
 
 
 class Again(BaseException):
@@ -42,3 +44,11 @@ class RootRefused(Again):
     def instead(self, manner: Manner) -> Manner:
         """Return ``manner``, but leaving values without a graph as they are."""
         return replace(manner, plants=False)
+
+
+class InputsWanted(Again):
+    """A reentrant checkpoint makes a graph only for inputs that want gradients."""
+
+    def instead(self, manner: Manner) -> Manner:
+        """Return ``manner``, but with inputs as roots."""
+        return replace(manner, plants_inputs=True)

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from hookviewer.engine.gradients import Passage, Values
 from hookviewer.engine.graph import is_since, is_strided, next_sequence_number, value_of
-from hookviewer.engine.leaves import leaves
+from hookviewer.engine.leaves import leaves, map_leaves
+from hookviewer.engine.plan import Inputs
 from hookviewer.engine.sites import Watch
 
 
@@ -77,3 +78,20 @@ def unnamed(
     """Return positional and keyword arguments, the latter named as in ``kwargs``."""
     positional = tuple(value for name, value in arguments.items() if name not in kwargs)
     return positional, {name: arguments[name] for name in kwargs}
+
+
+def copies_of(inputs: Inputs, device: torch.device | None) -> dict[str, Any]:
+    """Return copies of ``inputs`` by name, on ``device`` or where they are.
+
+    The model may write to what it is fed; the user's tensors must not change. A tensor that is
+    given twice is one tensor for the model too.
+    """
+    copies: dict[int, Tensor] = {}
+
+    def copied(_leaf: str, tensor: Tensor) -> Tensor:
+        if id(tensor) not in copies:
+            copies[id(tensor)] = tensor.detach().to(device or tensor.device, copy=True)
+        return copies[id(tensor)]
+
+    arguments: dict[str, Any] = map_leaves(named(inputs.args, inputs.kwargs), copied)
+    return arguments

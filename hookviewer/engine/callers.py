@@ -26,6 +26,15 @@ def is_in_transform() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 
+def is_in_reentrant_checkpoint(frame: FrameType | None) -> bool:
+    """Whether ``frame`` was called in the first, graphless forward of a reentrant checkpoint."""
+    while frame is not None:
+        if frame.f_code is CheckpointFunction.forward.__code__:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def is_in_autograd_function(frame: FrameType | None) -> bool:
     """Whether ``frame`` was called from an autograd function that the running module applies."""
     while frame is not None and frame.f_code is not nn.Module._call_impl.__code__:

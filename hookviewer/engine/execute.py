@@ -85,8 +85,9 @@ def _executed(paths: Paths, recorder: Recorder, plan: Plan) -> Run:
         recorder,
     ):
         try:
-            recorder.take_parameters(_computed_parameters(paths, recorder.sites.taps))
-            recorder.take_parameters(_parameters(paths, recorder.sites.taps))
+            taps, wants_gradients = recorder.sites.taps, plan.needs_backward
+            recorder.recording.take_parameters(_computed_parameters(paths, taps), wants_gradients)
+            recorder.recording.take_parameters(_parameters(paths, taps), wants_gradients)
             output, forward = _forward(paths, plan, recorder)
             recorder.output_leaves = tuple(leaves(output))
             returned = map_leaves(output, lambda _, tensor: tensor.detach().clone())
@@ -115,10 +116,10 @@ def _forward(paths: Paths, plan: Plan, recorder: Recorder) -> tuple[Any, float]:
             raise RootRefused from None
         raise forward_error(error, paths) from None
     finally:
-        recorder.drop_open_calls()
-        recorder.take_parameters(
-            _parameters(paths, recorder.sites.taps)
-        )  # those of lazy modules are there now
+        recorder.open_calls.drop_all()
+        # Those of lazy modules are there now.
+        parameters = _parameters(paths, recorder.sites.taps)
+        recorder.recording.take_parameters(parameters, plan.needs_backward)
     ended = time.perf_counter()
     recorder.end_forward()
     return output, ended - started

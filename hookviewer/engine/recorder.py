@@ -1,7 +1,6 @@
 """The only module that registers hooks, and the one that removes them all."""
 
 import threading
-from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
@@ -12,21 +11,22 @@ from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from hookviewer.engine.again import Manner
+from hookviewer.engine.again import InputsWanted, Manner
 from hookviewer.engine.backward import FullBackward, needs_full_backward, partial_backward
 from hookviewer.engine.buffers import Buffers
-from hookviewer.engine.call import Call, named, unnamed
+from hookviewer.engine.call import copies_of, unnamed
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.collection import Collection
 from hookviewer.engine.fusing import Fusing
 from hookviewer.engine.gradients import Gradients
 from hookviewer.engine.graph import nodes_between
-from hookviewer.engine.leaves import leaves, map_leaves, shape_of
+from hookviewer.engine.leaves import leaves, shape_of
 from hookviewer.engine.modes import without
 from hookviewer.engine.node import OperationRecord
+from hookviewer.engine.open_calls import OpenCalls
 from hookviewer.engine.operations import Operations
 from hookviewer.engine.paths import Paths
-from hookviewer.engine.plan import Inputs, Plan, Tap
+from hookviewer.engine.plan import Inputs, Plan
 from hookviewer.engine.recording import Recording
 from hookviewer.engine.roots import Roots
 from hookviewer.engine.saved import nothing_saved_until
@@ -60,22 +60,21 @@ class Recorder:
         self._paths, self._plan, self._token = paths, plan, token
         self._thread = threading.get_ident()
         self._stack = ExitStack()
-        self._taken: set[tuple[Tap, str]] = set()
         self._bulk: dict[nn.Module, Watch] = {}
-        self._begun: dict[nn.Module, list[Call]] = defaultdict(list)
         self.sites = Sites(paths, plan)
         self.collection = Collection(buffers, plan.byte_limit)
         self._gradients, self._roots = Gradients(self.collection), Roots(manner.plants)
-        self._recording = Recording(self.collection, self._gradients, self._roots)
+        self.recording = Recording(self.collection, self._gradients, self._roots)
+        self.open_calls = OpenCalls(self.recording.drop)
         if plan.may_stop_early and self.sites.first_calls_are_known:
-            self._recording.awaited = self.sites.awaited
+            self.recording.awaited = self.sites.awaited
         self._scopes = Scopes(paths.by_module)
         self.fusing = Fusing(self._roots, plan.needs_backward)
         self._operations: Operations | None = None
         has_masks = self.sites.want_gradients_of_inputs and len(plan.inputs) > 1
         if plan.survey or self.sites.may_be_operations or has_masks:
             self._operations = Operations(
-                self.sites, self._scopes, self._recording, self.fusing, token, plan.survey
+                self.sites, self._scopes, self.recording, self.fusing, token, plan.survey
             )
             self.fusing.mode = self._operations
         self.output_leaves: tuple[str, ...] = ()
@@ -100,9 +99,7 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-        self.fusing.mode = (
-            None  # which holds it too: what was captured would wait for the collector
-        )
+        self.fusing.mode = None  # each holds the other: captures would wait for the collector
 
     def _may_share_hooks(self, module: nn.Module, watch: Watch) -> bool:
         """Whether hooks that all modules share are enough, and cheaper than hooks of its own.
@@ -124,7 +121,8 @@ class Recorder:
             stack.callback(register_module_forward_pre_hook(self._on_enter).remove)
         if self._plan.survey or self._bulk:
             handle = register_module_forward_hook(self._on_return, with_kwargs=True)
-            stack.callback(_forget_keywords, handle.id)
+            # torch leaves this of a removed hook that knows keywords
+            stack.callback(torch_module._global_forward_hooks_with_kwargs.pop, handle.id, None)
             stack.callback(handle.remove)
         if self._operations is not None:
             leave = register_module_forward_hook(self._on_leave, always_call=True)
@@ -138,32 +136,21 @@ class Recorder:
                 stack.callback(hook.remove)
 
     def feed(self, inputs: Inputs, device: torch.device | None) -> Inputs:
-        """Return copies of ``inputs`` on ``device``, able to receive gradients that are wanted.
-
-        The model may write to what it is fed; the user's tensors must not change. A tensor that is
-        given twice is one tensor for the model too.
-        """
-        copies: dict[int, Tensor] = {}
-
-        def fed(_leaf: str, tensor: Tensor) -> Tensor:
-            if id(tensor) not in copies:
-                copies[id(tensor)] = tensor.detach().to(device or tensor.device, copy=True)
-            return copies[id(tensor)]
-
-        arguments = map_leaves(named(inputs.args, inputs.kwargs), fed)
+        """Return copies of ``inputs`` on ``device``, able to receive gradients that are wanted."""
+        arguments = copies_of(inputs, device)
         for name, value in arguments.items():
             watch = self.sites.of_input(name)
             if watch is not None:
-                arguments[name] = self._recording.take_input(watch, value)
+                arguments[name] = self.recording.take_input(watch, value)
         args, kwargs = unnamed(arguments, inputs.kwargs)
-        if self.sites.want_gradients_of_operations:
-            args, kwargs = self._recording.planted(args, kwargs)
+        if self.sites.want_gradients_of_operations or self._manner.plants_inputs:
+            args, kwargs = self.recording.planted(args, kwargs)
         return Inputs(*args, **kwargs)
 
     @property
     def forward_has_ended(self) -> bool:
         """Whether the forward came to its end."""
-        return not self._recording.is_counting
+        return not self.recording.is_counting
 
     def call(self, inputs: Inputs) -> Any:
         """Call the model, a module or any other function, and return what it returned.
@@ -173,12 +160,12 @@ class Recorder:
         """
         watch = None if self._paths.modules else self.sites.of_root()
         args, kwargs = inputs.args, dict(inputs.kwargs)
-        self._recording.check_awaited()
+        self.recording.check_awaited()
         if watch is not None:
-            call, args, kwargs = self._recording.begin(watch, args, args, kwargs)
+            call, args, kwargs = self.recording.begin(watch, args, args, kwargs)
         with self._looking(), self._saving():
             output = self._paths.model(*args, **kwargs)
-        return output if watch is None else self._recording.end(call, args, kwargs, output)
+        return output if watch is None else self.recording.end(call, args, kwargs, output)
 
     @property
     def has_planted(self) -> bool:
@@ -188,7 +175,7 @@ class Recorder:
     @property
     def live(self) -> Mapping[str, tuple[Any, ...]]:
         """What each call of the nodes that the target needs handed on, by path."""
-        return {path: tuple(values) for path, values in self._recording.live.items()}
+        return {path: tuple(values) for path, values in self.recording.live.items()}
 
     @property
     def operations(self) -> tuple[OperationRecord, ...]:
@@ -196,28 +183,16 @@ class Recorder:
         return self._operations.records if self._operations is not None else ()
 
     def end_forward(self) -> None:
-        """Record no further calls: those that come now are recomputation inside backward."""
+        """Record no further calls: those that come now are recomputation inside backward.
+
+        Raises:
+            InputsWanted: Gradients are wanted where only inputs with a graph make one.
+        """
         if self._token is not None:
             self._token.check()  # a model may have caught what was raised to stop it
-        self._recording.is_counting = False
-
-    def drop_open_calls(self) -> None:
-        """Name what calls that will not return any more have not recorded."""
-        for begun in self._begun.values():
-            while begun:
-                self._recording.drop(begun.pop())
-
-    def take_parameters(self, parameters: Mapping[Tap, Mapping[str, Tensor]]) -> None:
-        """Record ``parameters``, by tap and name, as they are now, unless that was done before."""
-        for tap, tensors in parameters.items():
-            for name, tensor in tensors.items():
-                if (tap, name) in self._taken:
-                    continue
-                self._taken.add((tap, name))
-                if not tap.quantity.is_gradient:
-                    self.collection.keep(tap, 0, name, tensor)
-                elif self._plan.needs_backward:
-                    self._gradients.want_parameter(tap, name, tensor)
+        self.recording.is_counting = False
+        if self.recording.is_in_checkpoint and not self._manner.plants_inputs:
+            raise InputsWanted
 
     def differentiate(self, score: Tensor) -> None:
         """Record the gradients of ``score``, touching no ``.grad``.
@@ -269,8 +244,8 @@ class Recorder:
             self._scopes.enter(module)
         watch = self._bulk.get(module)
         if watch is not None:
-            call, _, _ = self._recording.begin(watch, args, args, {})
-            self._begun[module].append(call)
+            call, _, _ = self.recording.begin(watch, args, args, {})
+            self.open_calls.begin(module, call)
 
     def _on_leave(self, module: nn.Module, _args: object, _output: object) -> None:
         if threading.get_ident() == self._thread:
@@ -283,7 +258,7 @@ class Recorder:
             return None
         if module in self._bulk:
             output = self._ended(module, args, args, kwargs, output)
-        if self._plan.survey and self._recording.is_counting:
+        if self._plan.survey and self.recording.is_counting:
             with self._aside():
                 self._survey(module, output)
         return output
@@ -292,8 +267,8 @@ class Recorder:
         self, watch: Watch, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         with self._aside():
-            call, args, kwargs = self._recording.begin(watch, kwargs, args, kwargs)
-        self._begun[module].append(call)
+            call, args, kwargs = self.recording.begin(watch, kwargs, args, kwargs)
+        self.open_calls.begin(module, call)
         return args, kwargs
 
     def _on_end(
@@ -309,23 +284,11 @@ class Recorder:
         kwargs: dict[str, Any],
         output: Any,
     ) -> Any:
-        call = self._matching_call(module, key)
+        call = self.open_calls.end(module, key)
         with self._aside():
-            return self._recording.end(call, args, kwargs, output)
+            return self.recording.end(call, args, kwargs, output)
 
     def _survey(self, module: nn.Module, output: Any) -> None:
         shape = next(map(shape_of, leaves(output).values()), ())
         for path in self._paths.by_module.get(module, ()):
             self.shapes[path] = (*self.shapes.get(path, ()), shape)
-
-    def _matching_call(self, module: nn.Module, key: object) -> Call:
-        """Take back what ``_on_begin`` noted; calls that raised inside the model are dropped."""
-        begun = self._begun[module]
-        while begun[-1].key is not key:
-            self._recording.drop(begun.pop())
-        return begun.pop()
-
-
-def _forget_keywords(hook: int) -> None:
-    """Take away what torch leaves of a removed hook of all modules that knows keywords."""
-    torch_module._global_forward_hooks_with_kwargs.pop(hook, None)

@@ -1,15 +1,17 @@
 """Record calls, and change what passes, at whatever node: a module, an operation, an input."""
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from hookviewer.engine.absence import IN_TRANSFORM, NO_TENSORS, STOPPED
 from hookviewer.engine.call import Call
-from hookviewer.engine.callers import is_in_transform
+from hookviewer.engine.callers import is_in_reentrant_checkpoint, is_in_transform
 from hookviewer.engine.cancel import Finished
 from hookviewer.engine.changes import changed
 from hookviewer.engine.collection import Collection
@@ -39,6 +41,9 @@ class Recording:
         self._collection, self._gradients, self._roots = collection, gradients, roots
         self.awaited: set[str] | None = None
         """The paths of those not yet called; the forward is finished once there are none."""
+        self.is_in_checkpoint = False
+        """Whether a gradient is wanted inside a reentrant checkpoint."""
+        self._taken: set[tuple[Tap, str]] = set()
         self._attentions: Counter[tuple[str, int]] = Counter()
         self.is_counting = True
         self.live: dict[str, list[Any]] = defaultdict(list)
@@ -117,6 +122,20 @@ class Recording:
             self.awaited.difference_update(call.numbers)
         return value
 
+    def take_parameters(
+        self, parameters: Mapping[Tap, Mapping[str, Tensor]], wants_gradients: bool
+    ) -> None:
+        """Record ``parameters``, by tap and name, as they are now, unless that was done before."""
+        for tap, tensors in parameters.items():
+            for name, tensor in tensors.items():
+                if (tap, name) in self._taken:
+                    continue
+                self._taken.add((tap, name))
+                if not tap.quantity.is_gradient:
+                    self._collection.keep(tap, 0, name, tensor)
+                elif wants_gradients:
+                    self._gradients.want_parameter(tap, name, tensor)
+
     def take_attention(self, sites: Iterable[Site], weights: Tensor) -> None:
         """Record the weights of an attention in the newest call of each site.
 
@@ -168,6 +187,8 @@ class Recording:
             if Quantity.GRAD_OUTPUT in site.taps:
                 tap = site.taps[Quantity.GRAD_OUTPUT]
                 values = self._some(tap, number, returned)
+                if not torch.is_grad_enabled() and is_in_reentrant_checkpoint(sys._getframe()):
+                    self.is_in_checkpoint = True
                 self._gradients.want_values(tap, number, values, call.since)
             if Quantity.GRAD_INPUT in site.taps and call.inputs:
                 self._gradients.want_passage(call.passage(site.path, number, returned))

@@ -13,6 +13,7 @@ What is exact, and what is not:
 """
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -95,6 +96,8 @@ def eager(modules: Iterable[nn.Module]) -> Iterator[None]:
     with ExitStack() as stack:
         if _compiled_kind() is not None:
             stack.enter_context(torch.compiler.set_stance("force_eager"))
+            stack.enter_context(warnings.catch_warnings())
+            warnings.filterwarnings("ignore", ".*when there are global hooks on modules")
         for each in modules:
             if isinstance(each, DataParallel | DistributedDataParallel):
                 stack.enter_context(_handing_on(each))

@@ -34,6 +34,8 @@ class OpenedModel:
     device: str
     is_function: bool = False
     """Whether it is a function, not a module."""
+    buffers: Any = field(default=None, repr=False)
+    """The worker's memory for captures, used again from run to run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,12 +65,13 @@ def open_model(spec: str, device: str, token: CancelToken) -> OpenedModel:
     """Load the model that ``spec`` names and describe it."""
     from torch import nn
 
+    from hookviewer.engine.buffers import Buffers
     from hookviewer.engine.paths import build_tree
 
     loaded = load(spec, token=token)
     token.check()
     is_function = not isinstance(loaded.model, nn.Module)
-    opened = OpenedModel(loaded, build_tree(loaded.model), "", is_function)
+    opened = OpenedModel(loaded, build_tree(loaded.model), "", is_function, Buffers())
     return move_model(opened, device, token)
 
 
@@ -93,9 +96,12 @@ def open_input(spec: str, preprocessing: Preprocessing, _token: CancelToken) -> 
 
 def run_plan(opened: OpenedModel, plan: Plan, token: CancelToken) -> Outcome:
     """Carry out ``plan`` on an opened model."""
+    from hookviewer.engine.describe import describe
     from hookviewer.engine.execute import execute
 
-    run = execute(opened.loaded.model, plan, token)
+    run = execute(opened.loaded.model, plan, token, opened.buffers)
+    description = describe(opened.loaded.model, plan)
+    run = replace(run, description=replace(description, spec=opened.loaded.spec))
     if plan.survey and opened.is_function:
         run = replace(run, shapes={"": _first_shape(run.output), **run.shapes})
     try:

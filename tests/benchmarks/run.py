@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PARTS = ("start", "window", "mosaic")
+PARTS = ("start", "window", "mosaic", "recording")
 
 
 def main() -> None:
