@@ -157,3 +157,22 @@ def test_a_run_that_failed_leaves_its_memory_to_the_next(buffers):
         with pytest.raises(Exception, match="stopped in '1'"):
             execute(net, plan, buffers=buffers)
     assert sum(len(each) for each in buffers._memories.values()) <= 2
+
+
+def test_memory_that_lies_otherwise_is_not_used(buffers):
+    """A picture whose channels come last is copied as it lies."""
+    plain = torch.arange(16.0).reshape(1, 4, 2, 2)
+    for given in (plain, plain.to(memory_format=torch.channels_last), plain):
+        buffers.begin_run()
+        copied = buffers.copy_of(given)
+        assert copied.stride() == given.stride()
+        assert torch.equal(copied, given)
+        del copied
+
+
+def test_memory_of_another_dtype_is_not_used(buffers):
+    for given in (torch.ones(4), torch.ones(4, dtype=torch.int32), torch.ones(4).double()):
+        buffers.begin_run()
+        copied = buffers.copy_of(given)
+        assert (copied.dtype, copied.tolist()) == (given.dtype, [1, 1, 1, 1])
+        del copied

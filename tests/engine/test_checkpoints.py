@@ -128,3 +128,18 @@ def test_a_backward_with_checkpoints_can_be_stopped(record, digest, way):
     with pytest.raises(Cancelled):
         record(net, X, ["first"], quantities=EVERYTHING, token=token)
     assert digest(net) == before
+
+
+@pytest.mark.parametrize("way", ["reentrant", "not reentrant"])
+@pytest.mark.parametrize("train", [True, False])
+@pytest.mark.parametrize("paths", [["body"], ["body", "input:0"], ["", "body"]])
+def test_a_checkpoint_that_a_model_begins_with_has_its_gradient(record, around, way, train, paths):
+    """Nothing leads to it that requires a gradient, and inside there is no graph."""
+    torch.manual_seed(0)
+    body, reentrant = nn.Linear(2, 3).double(), way == "reentrant"
+    net = around(body, lambda body, x: checkpoint(body, x, use_reentrant=reentrant).tanh())
+    output = (X @ body.weight.T + body.bias).detach()
+    node = record(net, X, paths, train=train, quantities=["output", "grad_output"])["body"]
+    assert len(node.calls) == 1
+    assert torch.allclose(node.output, output, rtol=1e-12)
+    assert torch.allclose(node.grad_output, 1 - output.tanh() ** 2, rtol=1e-12)

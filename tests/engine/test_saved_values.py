@@ -181,15 +181,27 @@ def test_inside_a_transform_there_is_nothing_to_keep(record):
     assert run["last"].calls == ()
 
 
-@pytest.mark.parametrize("quantities", [["grad_output"], ["grad_output", "output", "input"]])
-def test_an_error_in_place_of_the_models_own_is_raised_as_ever(record, around, scale, quantities):
-    def call(body, x):
-        y = body(x).sigmoid()
-        z = y * y
-        y.mul_(2)
-        return z
+def spoil_the_first(body, x):
+    """Change what is the first that the graph keeps."""
+    y = body(x)
+    z = y.sin()
+    y.mul_(2)
+    return z
 
-    net = around(scale(2.0), call)
+
+def spoil_a_later(body, x):
+    y = body(x).sigmoid()
+    z = y * y
+    y.mul_(2)
+    return z
+
+
+@pytest.mark.parametrize("spoil", [spoil_the_first, spoil_a_later])
+@pytest.mark.parametrize("quantities", [["grad_output"], ["grad_output", "output", "input"]])
+def test_an_error_in_place_of_the_models_own_is_raised_as_ever(
+    record, around, scale, quantities, spoil
+):
+    net = around(scale(2.0), spoil)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         net(X).sum().backward()
     with pytest.raises(BackwardError, match="modified by an inplace operation"):
