@@ -7,8 +7,6 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 from torchvision.models import SwinTransformer, VisionTransformer
 
-from hookviewer.engine.plan import Inputs
-
 PICTURE = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
 SEQUENCE = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(2))
 LAYER = "encoder.layers.encoder_layer_{}.self_attention"
@@ -115,14 +113,15 @@ def test_each_call_of_a_module_has_weights_of_its_own(record, around):
         assert torch.allclose(call.attentions["0"], expected, **CLOSE)
 
 
-def test_weights_computed_beside_a_call_use_no_random_numbers(record):
-    net = nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True)
+def test_weights_computed_beside_a_call_use_no_random_numbers(record, around):
+    """The second of two calls would draw others."""
+    attention = nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True)
+    net = around(attention, lambda body, x: body(*[body(x, x, x)[0]] * 3)[0])
     runs = [
-        record(net, Inputs(*[SEQUENCE] * 3), "", train=True, seed=0, quantities=quantities)
+        record(net, SEQUENCE, "body", train=True, seed=0, quantities=quantities)
         for quantities in (["output"], ["output", "attention"])
     ]
-    outputs = [run[""].calls[0].outputs["0"] for run in runs]
-    assert torch.equal(*outputs)
+    assert torch.equal(runs[0].output, runs[1].output)
 
 
 class Attending(nn.Module):
@@ -132,11 +131,13 @@ class Attending(nn.Module):
         return functional.scaled_dot_product_attention(x, x, x)
 
 
-def test_a_checkpoint_has_its_weights_once(record, around):
-    net = around(Attending(), lambda body, x: checkpoint(body, x, use_reentrant=False))
-    node = record(net, SEQUENCE, "body", quantities=["attention", "grad_output"])["body"]
-    (weights,) = [call.attentions["0"] for call in node.calls]
-    assert torch.allclose(weights, by_hand(SEQUENCE, SEQUENCE).unsqueeze(1), **CLOSE)
+def test_attention_that_a_checkpoint_computes_again_is_recorded_once(record, around):
+    net = around(Twofold(), lambda body, x: checkpoint(body, x, use_reentrant=False))
+    run = record(net, SEQUENCE, ["body", "input:0"], quantities=["attention", "grad_output"])
+    (call,) = run["body"].calls
+    assert list(call.attentions) == ["0", "1"]
+    assert torch.allclose(call.attentions["0"], by_hand(SEQUENCE, SEQUENCE).unsqueeze(1), **CLOSE)
+    assert run["input:0"].grad_output.any()
 
 
 def test_what_attends_to_nothing_or_is_not_called_says_so(record, around):
