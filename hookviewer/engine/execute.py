@@ -60,7 +60,8 @@ def execute(
         Cancelled: ``token`` asked the run to stop.
     """
     try:
-        paths, buffers = runnable(Paths(model)), buffers or Buffers()
+        with torch.inference_mode(mode=False):
+            paths, buffers = runnable(Paths(model)), buffers or Buffers()
         manner = Manner()
         while True:
             try:
@@ -82,12 +83,19 @@ def _executed(paths: Paths, recorder: Recorder, plan: Plan) -> Run:
         torch.enable_grad(),
         preserved(paths, train=plan.train, seed=plan.seed),
         eager(paths.by_module),
-        recorder,
     ):
+        computed = _computed_parameters(paths, recorder.sites.taps)
+        return _recorded_with(computed, paths, recorder, plan)
+
+
+def _recorded_with(
+    computed: Mapping[Tap, Mapping[str, Tensor]], paths: Paths, recorder: Recorder, plan: Plan
+) -> Run:
+    with recorder:
         try:
-            taps, wants_gradients = recorder.sites.taps, plan.needs_backward
-            recorder.recording.take_parameters(_computed_parameters(paths, taps), wants_gradients)
-            recorder.recording.take_parameters(_parameters(paths, taps), wants_gradients)
+            parameters = _parameters(paths, recorder.sites.taps)
+            for tensors in (computed, parameters):
+                recorder.recording.take_parameters(tensors, plan.needs_backward)
             output, forward = _forward(paths, plan, recorder)
             recorder.output_leaves = tuple(leaves(output))
             returned = map_leaves(output, lambda _, tensor: tensor.detach().clone())

@@ -224,9 +224,10 @@ def _kept_for_backward(given: list[Tensor]) -> Iterator[None]:
         return
     memories = {tensor.untyped_storage().data_ptr() for tensor in given if is_strided(tensor)}
 
-    def kept(tensor: Tensor) -> Tensor:
+    def packed(tensor: Tensor) -> Tensor:
         is_given = is_strided(tensor) and tensor.untyped_storage().data_ptr() in memories
-        return tensor.clone() if is_given else tensor
+        kept = tensor.detach()  # with its graph, the output of a node would hold that node
+        return kept.clone() if is_given else kept
 
-    with saved_tensors_hooks(kept, lambda tensor: tensor):
+    with saved_tensors_hooks(packed, lambda tensor: tensor):
         yield
