@@ -32,6 +32,8 @@ from hookviewer.engine.saved import is_about_hooks
 from hookviewer.engine.state import preserved
 from hookviewer.engine.unwrap import eager
 
+_INTO = (Quantity.INPUT, Quantity.GRAD_INPUT)
+
 
 def execute(
     model: Callable[..., Any],
@@ -172,18 +174,15 @@ def _parameters(paths: Paths, taps: Iterable[Tap]) -> Mapping[Tap, Mapping[str, 
     """Return the parameters and buffers that are tapped, by tap and name."""
     found: dict[Tap, Mapping[str, Tensor]] = {}
     for tap in taps:
-        owner = paths.owner(tap.path)
-        if owner is not None:  # a parameter's own value is its output
-            module, name = paths.modules[owner[0]], owner[1]
-            tensor = own_tensors(module)[name]
-            into = tap.quantity in (Quantity.INPUT, Quantity.GRAD_INPUT)
-            if not into and not is_uninitialised(tensor):
-                found[tap] = {name: tensor}
-        elif tap.quantity.is_of_parameters and tap.path in paths.modules:
-            own = own_tensors(paths.modules[tap.path])
-            found[tap] = {
-                name: tensor for name, tensor in own.items() if not is_uninitialised(tensor)
-            }
+        module = paths.modules.get(tap.path)
+        if module is not None:
+            if tap.quantity.is_of_parameters:
+                own = own_tensors(module)
+                found[tap] = {name: own[name] for name in own if not is_uninitialised(own[name])}
+        elif tap.quantity not in _INTO and (owner := paths.owner(tap.path)) is not None:
+            tensor = own_tensors(paths.modules[owner[0]])[owner[1]]
+            if not is_uninitialised(tensor):
+                found[tap] = {owner[1]: tensor}  # a parameter's own value is its output
     return found
 
 
@@ -199,8 +198,8 @@ def _computed_parameters(paths: Paths, taps: Iterable[Tap]) -> Mapping[Tap, Mapp
 def _recorded(paths: Paths, plan: Plan, recorder: Recorder) -> Run:
     """Return the run as far as the recorder knows it."""
     collection = recorder.collection
-    absences = dict(collection.absences)
-    for tap in recorder.sites.taps:
+    absences, taps = dict(collection.absences), recorder.sites.taps
+    for tap in taps:
         if not collection.mentions(tap):
             if recorder.forward_has_ended or tap.quantity is Quantity.PARAMETER:
                 was_called = recorder.sites.called(tap.path) > 0
@@ -209,7 +208,7 @@ def _recorded(paths: Paths, plan: Plan, recorder: Recorder) -> Run:
                 reason = STOPPED
             absences[tap, None, None] = reason
     return Run(
-        taps=frozenset(recorder.sites.taps),
+        taps=taps | {capture.tap for capture in collection.captures},
         leaves=recorder.output_leaves,
         captures=tuple(sorted(collection.captures, key=lambda capture: capture.call)),
         absences=absences,

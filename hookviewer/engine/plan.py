@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,6 +57,8 @@ class Quantity(StrEnum):
     PARAMETER_GRADIENT = "parameter_gradient"
     ATTENTION = "attention"
 
+    __hash__ = str.__hash__  # that of enumerations is slower, and taps are looked up all the time
+
     @property
     def is_gradient(self) -> bool:
         """Whether it needs a backward pass."""
@@ -72,8 +74,7 @@ _GRADIENTS = frozenset({Quantity.GRAD_INPUT, Quantity.GRAD_OUTPUT, Quantity.PARA
 _OF_PARAMETERS = frozenset({Quantity.PARAMETER, Quantity.PARAMETER_GRADIENT})
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Tap:
+class Tap(NamedTuple):
     """A wish to record one quantity at one path."""
 
     path: str

@@ -55,11 +55,7 @@ class Run:
     timings: Timings = Timings()
     class_names: tuple[str, ...] = ()
     description: RunDescription = field(default=RunDescription(), repr=False)
-    _index: RunIndex = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        index = RunIndex(self.taps, self.captures, self.absences)
-        object.__setattr__(self, "_index", index)  # frozen, and this is no change
+    _made: list[RunIndex] = field(default_factory=list, init=False, repr=False)
 
     @property
     def byte_count(self) -> int:
@@ -68,23 +64,29 @@ class Run:
 
     def of(self, quantity: Quantity, path: str) -> tuple[Capture, ...]:
         """Return the captures of ``quantity`` at ``path``, ordered by call."""
-        return self._index.captures(Tap(path, quantity))
+        return self._index().captures(Tap(path, quantity))
 
     def absence(
         self, quantity: Quantity, path: str, call: int | None = None, leaf: str | None = None
     ) -> str | None:
         """Return why there is no such capture, or None when there is one."""
         tap = Tap(path, quantity)
-        if self._index.has(tap, call, leaf):
+        if self._index().has(tap, call, leaf):
             return None
-        reason = self._index.reason(tap, call, leaf)
+        reason = self._index().reason(tap, call, leaf)
         if reason is None:
             return FORWARD_ONLY if quantity.is_gradient and self.score is None else NOT_CALLED
         return reason
 
     def call_count(self, path: str) -> int:
         """Return how many calls of the node at ``path`` this run knows something of."""
-        return self._index.call_count(path)
+        return self._index().call_count(path)
+
+    def _index(self) -> RunIndex:
+        """Return what finds captures again; it is made for the first question."""
+        if not self._made:
+            self._made.append(RunIndex(self.taps, self.captures, self.absences))
+        return self._made[0]
 
     def __getitem__(self, path: str) -> NodeRecord:
         """Return what was recorded at ``path``.
@@ -92,8 +94,8 @@ class Run:
         Raises:
             UnknownPathError: Nothing was asked for there; the sentence names near paths.
         """
-        if path not in self._index.paths:
-            raise UnknownPathError(path, self._index.paths, "This run")
+        if path not in self._index().paths:
+            raise UnknownPathError(path, self._index().paths, "This run")
         return NodeRecord(self, path)
 
     def top(self, count: int = 5) -> list[tuple[int, str, float]]:

@@ -1,5 +1,6 @@
 """A run as JSON with its tensors apart, and back."""
 
+import operator
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -72,7 +73,7 @@ def _capture_to_json(capture: Capture, parts: TensorParts) -> list[Any]:
 
 def _capture_from_json(content: list[Any], maker: TensorMaker) -> Capture:
     path, quantity, call, leaf, recipe = content
-    return Capture(Tap(path, Quantity(quantity)), call, leaf, maker.make(recipe))
+    return Capture(Tap(path, Quantity(quantity)), operator.index(call), leaf, maker.make(recipe))
 
 
 def _shapes(content: list[list[int]]) -> tuple[tuple[int, ...], ...]:

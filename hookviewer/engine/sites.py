@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from torch import nn
 
@@ -39,7 +39,6 @@ class Site:
     calls: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Watch:
     """What is wanted of the calls of one module or operation, under all its paths.
 
@@ -54,28 +53,16 @@ class Watch:
         wants_value: Whether anything is to be known of what comes out.
     """
 
-    sites: tuple[Site, ...]
-    plants: bool = True
-    interventions: tuple[Intervention, ...] = field(init=False)
-    has_rule: bool = field(init=False)
-    takes_inputs: bool = field(init=False)
-    wants_grad_input: bool = field(init=False)
-    wants_gradient: bool = field(init=False)
-    wants_value: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        wanted = {quantity for site in self.sites for quantity in site.taps}
-        interventions = tuple(each for site in self.sites for each in site.interventions)
-        has_rule = any(each.rule is not None for each in interventions)
-        gradient = not wanted.isdisjoint((Quantity.GRAD_INPUT, Quantity.GRAD_OUTPUT))
-        value = Quantity.OUTPUT in wanted or gradient or any(site.is_live for site in self.sites)
-        object.__setattr__(self, "interventions", interventions)
-        object.__setattr__(self, "has_rule", has_rule)
-        takes = has_rule or not wanted.isdisjoint((Quantity.INPUT, Quantity.GRAD_INPUT))
-        object.__setattr__(self, "takes_inputs", takes)
-        object.__setattr__(self, "wants_grad_input", Quantity.GRAD_INPUT in wanted)
-        object.__setattr__(self, "wants_gradient", gradient)
-        object.__setattr__(self, "wants_value", value)
+    def __init__(self, sites: tuple[Site, ...], plants: bool = True) -> None:
+        wanted = {quantity for site in sites for quantity in site.taps}
+        self.sites, self.plants = sites, plants
+        self.interventions = tuple(each for site in sites for each in site.interventions)
+        self.has_rule = any(each.rule is not None for each in self.interventions)
+        self.wants_grad_input = Quantity.GRAD_INPUT in wanted
+        self.wants_gradient = self.wants_grad_input or Quantity.GRAD_OUTPUT in wanted
+        self.takes_inputs = self.has_rule or self.wants_grad_input or Quantity.INPUT in wanted
+        is_live = any(site.is_live for site in sites)
+        self.wants_value = is_live or self.wants_gradient or Quantity.OUTPUT in wanted
 
 
 class Sites:

@@ -78,7 +78,14 @@ def named_modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 def compiled_wrappers(module: nn.Module) -> list[nn.Module]:
     """Return the modules that only stand for a compiled one, and so have no path."""
     compiled = _compiled_kind()
-    return [] if compiled is None else [m for m in module.modules() if type(m) is compiled]
+    found: list[nn.Module] = []
+    waiting = [module] if compiled is not None else []
+    while waiting:
+        each = waiting.pop()
+        if type(each) is compiled and not any(each is known for known in found):
+            found.append(each)
+        waiting += [inner for inner in each._modules.values() if inner is not None]
+    return found
 
 
 def is_exported(module: nn.Module) -> bool:
