@@ -5,13 +5,14 @@ its kind, decorated with the registry, and one line in that folder's ``__init__`
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from hookviewer.engine.cancel import CancelToken
 from hookviewer.engine.errors import HookviewerError
 from hookviewer.engine.plan import Intervention, Target
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 
 class Registry(Generic[T]):
@@ -21,17 +22,19 @@ class Registry(Generic[T]):
         self._kind = kind
         self._items: dict[str, T] = {}
 
-    def register(self, name: str) -> Callable[[T], T]:
-        """Return a decorator that files its argument under ``name``.
+    def register(self, name: str) -> Callable[[Item], Item]:
+        """Return a decorator that files its argument, a ``T``, under ``name``.
+
+        It gives back what it was given, so that editors know the item's own signature.
 
         Raises:
             ValueError: The name is taken; that is a mistake in the program, not of its user.
         """
 
-        def add(item: T) -> T:
+        def add(item: Item) -> Item:
             if name in self._items:
                 raise ValueError(f"There is already a {self._kind} '{name}'.")
-            self._items[name] = item
+            self._items[name] = cast("T", item)
             return item
 
         return add

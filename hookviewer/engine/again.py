@@ -1,6 +1,8 @@
 """Make a run anew, in a manner that the model can stand."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,30 +27,27 @@ class Again(BaseException):
     Not an ``Exception``, so that a model that catches its own errors lets it pass.
     """
 
+    changes: Mapping[str, bool] = MappingProxyType({})
+    """What the other manner differs in."""
+
     def instead(self, manner: Manner) -> Manner:
         """Return the manner to take in place of ``manner``."""
-        raise NotImplementedError
+        return replace(manner, **self.changes)
 
 
 class NothingSaved(Again):
     """Values were needed that were not kept."""
 
-    def instead(self, manner: Manner) -> Manner:
-        """Return ``manner``, but keeping everything."""
-        return replace(manner, saves_all=True)
+    changes = MappingProxyType({"saves_all": True})
 
 
 class RootRefused(Again):
     """The model does what only values without a graph allow, as ``x.numpy()``."""
 
-    def instead(self, manner: Manner) -> Manner:
-        """Return ``manner``, but leaving values without a graph as they are."""
-        return replace(manner, plants=False)
+    changes = MappingProxyType({"plants": False})
 
 
 class InputsWanted(Again):
     """A reentrant checkpoint makes a graph only for inputs that want gradients."""
 
-    def instead(self, manner: Manner) -> Manner:
-        """Return ``manner``, but with inputs as roots."""
-        return replace(manner, plants_inputs=True)
+    changes = MappingProxyType({"plants_inputs": True})
