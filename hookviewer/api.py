@@ -21,6 +21,7 @@ from hookviewer.engine.plan import Inputs, Intervention, LiveTarget, Plan, Quant
 from hookviewer.engine.run import Run
 from hookviewer.engine.spelling import check_inputs, check_operations, is_operation
 from hookviewer.preprocessing import Preprocessing
+from hookviewer.targets.class_score import ClassScore
 
 MEMORY_SHARE = 0.5
 """How much of the memory that is free when a run starts its captures may take."""
@@ -180,6 +181,8 @@ def record(  # noqa: PLR0913, PLR0917 - all that a run can be asked for, in one 
         byte_limit=int(MEMORY_SHARE * psutil.virtual_memory().available),
     )
     check_inputs(plan)
+    if isinstance(target, ClassScore) and target.leaf is None and plan.class_names:
+        target.check(len(plan.class_names))  # before anything runs, where the classes are known
     run = execute(placed, plan)
     check_operations(placed, plan, run)
     origin = _origin(model)

@@ -41,6 +41,8 @@ def _intervention_name(intervention: Intervention) -> str:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    """Return the class of an object, or the name of a function, or of the one that made it."""
+    """Return the name of a function, or of the one that made it, or what an object says it is."""
+    if "__str__" in vars(type(function)):
+        return str(function)
     name = getattr(function, "__qualname__", type(function).__name__)
     return str(name.partition(".<locals>")[0])

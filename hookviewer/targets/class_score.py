@@ -1,5 +1,6 @@
 """The score of one class."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hookviewer.engine.errors import TargetError
@@ -26,11 +27,27 @@ def class_score(index: int, leaf: str | None = None, sample: int | None = None) 
     """
     check_counted([index], "Classes", TargetError)
     check_sample(sample)
+    return ClassScore(index, leaf, sample)
 
-    def score(output: Any) -> "Tensor":
-        tensor = of_sample(only_leaf(output, leaf), sample)
+
+@dataclass(frozen=True, slots=True)
+class ClassScore:
+    """The score of one class, as ``class_score`` makes it."""
+
+    index: int
+    leaf: str | None
+    sample: int | None
+
+    def __call__(self, output: Any) -> "Tensor":
+        """Return the sum of the scores."""
+        tensor = of_sample(only_leaf(output, self.leaf), self.sample)
         axis = class_axis(tensor)
-        check_range(index, tensor.shape[axis], "classes", error=TargetError)
-        return tensor.select(axis, index).sum()
+        self.check(tensor.shape[axis])
+        return tensor.select(axis, self.index).sum()
 
-    return score
+    def __str__(self) -> str:
+        return f"class_score({self.index})"
+
+    def check(self, count: int) -> None:
+        """Raise ``TargetError`` with the range unless there is such a class among ``count``."""
+        check_range(self.index, count, "classes", error=TargetError)

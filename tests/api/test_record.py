@@ -99,7 +99,7 @@ def test_a_run_says_what_it_was_made_of(chain, ones):
         interventions={"1": [hv.interventions.scale_gradient(2), hv.interventions.zero()]},
     )  # fmt: skip
     said = run.description
-    assert (said.model, said.spec, said.target) == ("Sequential", "", "class_score")
+    assert (said.model, said.spec, said.target) == ("Sequential", "", "class_score(0)")
     assert said.interventions == (("1", "scale_gradient"), ("1", "zero"))
     assert (said.train, said.seed, said.complete) == (False, 3, True)
     assert (said.hookviewer_version, said.torch_version) == (hv.__version__, torch.__version__)
@@ -185,3 +185,12 @@ def test_interrupting_a_run_leaves_nothing(dropping, digest):
 def test_half_is_the_share_that_the_docstring_states():
     assert api.MEMORY_SHARE == 0.5
     assert "more than half of the memory that is free" in " ".join(hv.record.__doc__.split())
+
+
+def test_a_class_that_a_loaded_model_has_not_is_refused_before_it_runs():
+    model, ran = hv.load("demo"), []
+    hook = model.register_forward_pre_hook(lambda *_: ran.append(1))
+    with pytest.raises(hv.HookviewerError, match="classes 0 to 999; 1000 is not among them"):
+        hv.record(model, torch.zeros(1, 3, 32, 32), "", target=hv.targets.class_score(1000))
+    hook.remove()
+    assert ran == []
