@@ -120,7 +120,7 @@ def _forward(paths: Paths, plan: Plan, recorder: Recorder) -> tuple[Any, float]:
     except HookviewerError:  # an intervention that does not fit
         raise
     except Exception as error:  # whatever the model's code raises, the user reads where
-        if is_about_hooks(error):
+        if is_about_hooks(error) and not recorder.manner.saves_all:
             raise NothingSaved from None
         if recorder.has_planted and not is_out_of_memory(error):
             raise RootRefused from None

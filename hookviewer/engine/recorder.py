@@ -56,7 +56,7 @@ class Recorder:
         buffers: Buffers,
         manner: Manner,
     ) -> None:
-        self._manner = manner
+        self.manner = manner
         self._paths, self._plan, self._token = paths, plan, token
         self._thread = threading.get_ident()
         self._stack = ExitStack()
@@ -143,7 +143,7 @@ class Recorder:
             if watch is not None:
                 arguments[name] = self.recording.take_input(watch, value)
         args, kwargs = unnamed(arguments, inputs.kwargs)
-        if self.sites.want_gradients_of_operations or self._manner.plants_inputs:
+        if self.sites.want_gradients_of_operations or self.manner.plants_inputs:
             args, kwargs = self.recording.planted(args, kwargs)
         return Inputs(*args, **kwargs)
 
@@ -191,7 +191,7 @@ class Recorder:
         if self._token is not None:
             self._token.check()  # a model may have caught what was raised to stop it
         self.recording.is_counting = False
-        if self.recording.is_in_checkpoint and not self._manner.plants_inputs:
+        if self.recording.is_in_checkpoint and not self.manner.plants_inputs:
             raise InputsWanted
 
     def differentiate(self, score: Tensor) -> None:
@@ -228,7 +228,7 @@ class Recorder:
         return nullcontext() if self._operations is None else without(self._operations)
 
     def _saving(self) -> AbstractContextManager[None]:
-        if self._manner.saves_all or not self._plan.needs_backward:
+        if self.manner.saves_all or not self._plan.needs_backward:
             return nullcontext()
         return nothing_saved_until(lambda: self._gradients.has_begun)
 

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from hookviewer.engine.errors import ForwardError
 from hookviewer.engine.globs import ALL
 from hookviewer.engine.plan import Inputs
 
@@ -184,3 +185,21 @@ def test_attention_gives_the_same_bits_though_its_mask_is_an_input(record, at):
 
     given = torch.randn(2, 5, 8)
     assert torch.equal(record(attention, Inputs(given, mask), at).output, attention(given, mask))
+
+
+def test_a_model_that_torch_refuses_for_its_own_hooks_stops_after_a_second_try(record, scale):
+    runs = []
+
+    class Refused(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = scale(2.0)
+
+        def forward(self, x):
+            runs.append(1)
+            self.scale(x)
+            raise RuntimeError("torch.func.grad does not yet support saved tensor hooks.")
+
+    with pytest.raises(ForwardError, match="saved tensor hooks"):
+        record(Refused(), torch.ones(1), "scale", quantities=["grad_output"])
+    assert len(runs) <= 3
